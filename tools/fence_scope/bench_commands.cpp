@@ -1,7 +1,10 @@
 #include <fmt/format.h>
 #include <hsa/hsa.h>
 
+#include <algorithm>
+#include <exception>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -12,6 +15,7 @@
 #include "tools/fence_scope/report/report_packets.hpp"
 #include "tools/fence_scope/report/report_table.hpp"
 #include "tools/fence_scope/report/report_words.hpp"
+#include "tools/fence_scope/run/dry_run.hpp"
 #include "tools/fence_scope/run/vgpu_process.hpp"
 #include "tools/fence_scope/sequence_options.hpp"
 #include "tools/fence_scope/session.hpp"
@@ -40,7 +44,6 @@ struct BenchOptions {
   std::string filter;
   std::string cell;  // the cell to trace
   bool list = false, dry_run = false;
-  Outputs outputs{};
 };
 
 struct ScopesOptions : BenchOptions {
@@ -53,25 +56,29 @@ struct SweepOptions : BenchOptions {
   std::vector<double> working_sets{0.25, 0.5, 1, 2};
 };
 
-void add_options(support::CommandLine& command, BenchOptions& options, bool sized) {
-  add_sequence_options(command, options.sequence_options, sized);
+void add_options(support::CommandLine& command, BenchOptions& options, Files& files, bool sized) {
+  add_sequence_options(command, options.sequence_options, files.program, sized);
   command
       .option("--filter", options.filter, "Only cells whose label contains TEXT, and the baseline")
+      .repeatable()
       .placeholder("TEXT");
   command.flag("--list", options.list,
                "List the cells and the built-in workloads; needs no device");
-  command.flag("--dry-run", options.dry_run, "Print the packets of each cell without running them");
+  command.flag("--dry-run", options.dry_run,
+               "Print the packets of each cell; needs no device, so addresses are 0");
   command
       .option("--timing", options.timing, kTimingModes,
               "Timestamps of packets: none, batch or each (none)")
+      .repeatable()
       .placeholder("MODE");
   command
       .option("--profile", options.profile,
               "Device whose time is modelled on the virtual GPU: fiji, mi210, mi300x (its own)")
+      .repeatable()
       .placeholder("NAME");
   add_method_options(command, options.method);
-  support::add_device_option(command, options.device);
-  add_output_options(command, options.outputs);
+  support::add_device_option(command, options.device).repeatable();
+  add_output_options(command, files);
 }
 
 void add_cell_option(support::CommandLine& command, BenchOptions& options) {
@@ -81,23 +88,23 @@ void add_cell_option(support::CommandLine& command, BenchOptions& options) {
       .placeholder("TEXT");
 }
 
-void require_traceable(const BenchOptions& options) {
-  if (options.outputs.trace.empty() && !options.cell.empty())
+void require_traceable(const BenchOptions& options, const Outputs& outputs) {
+  if (outputs.trace.empty() && !options.cell.empty())
     throw support::UsageError(
         "--cell chooses the cell that --trace traces; give --trace FILE as well");
-  if (options.dry_run) refuse_trace(options.outputs, "nothing runs with --dry-run");
-  if (options.list) refuse_trace(options.outputs, "nothing runs with --list");
+  if (options.dry_run) refuse_trace(outputs, "nothing runs with --dry-run");
+  if (options.list) refuse_trace(outputs, "nothing runs with --list");
 }
 
-void write_trace(const BenchOptions& options, const support::Device& device,
-                 const Sequence& sequence, const Cell& cell, std::optional<double> seconds) {
+nlohmann::ordered_json trace_of(const support::Device& device, const Sequence& sequence,
+                                const Cell& cell, std::optional<double> seconds) {
   nlohmann::ordered_json document =
       trace_of_case(device, {.sequence = &sequence, .headers = cell.headers}, seconds);
   nlohmann::ordered_json& about = document["otherData"];
   about["workload"] = cell.workload;
   about["cell"] = cell.label;
   about["verdict"] = name_of(cell.judgement.verdict);
-  support::write_output(options.outputs.trace, trace_text(document));
+  return document;
 }
 
 Choices choices_of(const Sequence& sequence) {
@@ -115,9 +122,10 @@ support::ExitCode list(std::vector<Cell> cells, const BenchOptions& options) {
   return support::exit_ok;
 }
 
-support::ExitCode dry_run(const Bench& bench, const std::vector<Cell>& cells) {
-  for (const Cell& cell : cells) fmt::print("# {}\n{}\n", cell.label, bench.dry_run(cell.headers));
-  return support::exit_ok;
+void print_packets(const Sequence& sequence, std::vector<Cell> cells, const std::string& filter) {
+  keep_matching(cells, filter);
+  for (const Cell& cell : cells)
+    support::print(fmt::format("# {}\n{}\n", cell.label, dry_run(sequence, cell.headers)));
 }
 
 void describe(Report& report, const Sequence& sequence) {
@@ -125,14 +133,14 @@ void describe(Report& report, const Sequence& sequence) {
   for (const Step& step : sequence.steps) report.steps.push_back(step.name);
 }
 
-support::ExitCode finish(Report& report, const BenchOptions& options, const Session& session) {
+support::ExitCode finish(Report& report, const BenchOptions& options, const Outputs& outputs,
+                         const Session& session) {
   report.timing = options.timing;
-  if (support::interrupted())
-    report.warnings.push_back("interrupted: the report holds what was measured before");
+  if (support::interrupted()) report.warnings.emplace_back(kInterruptedWarning);
   for (const std::vector<std::string>& warnings :
        {session.warnings(), warnings_of(report.cells, options.method, report.time_kind)})
     report.warnings.insert(report.warnings.end(), warnings.begin(), warnings.end());
-  publish(report, options.outputs, table(report, terminal_columns()));
+  publish(report, outputs, table(report, terminal_columns()));
   return std::ranges::any_of(report.cells, contradicts_rules) ? support::exit_measured_failure
                                                               : support::exit_ok;
 }
@@ -151,30 +159,46 @@ using SecondsLeft = std::function<std::optional<double>()>;
 template <class CellsOf, class Add>
 support::ExitCode run_cells(const char* command, const BenchOptions& options,
                             const Invocation& call, CellsOf&& cells_of, Add&& add) {
-  require_traceable(options);
-  const Sequence sequence = sequence_of(options.sequence_options);
+  require_traceable(options, call.files);
+  const Sequence sequence = sequence_of(options.sequence_options, call.files.program);
   if (options.list) return list(cells_of(sequence, choices_of(sequence)), options);
+  if (options.dry_run) {
+    print_packets(sequence, cells_of(sequence, choices_of(sequence)), options.filter);
+    return support::exit_ok;
+  }
 
   const support::Device device = support::open_device(options.device, call.argc, call.argv);
-  Session session(device, options.timing, options.profile);
-  const Bench& bench = session.add(sequence);
+  const support::InterruptWatch watch;
+  const Method method = method_of(options, call);
+  Session session(device, options.timing, options.profile, method);
+  const Bench& bench = session.add(sequence, kWholeShare);
   std::vector<Cell> cells = cells_of(sequence, choices_of(bench));
   keep_matching(cells, options.filter);
-  if (options.dry_run) return dry_run(bench, cells);
 
   if (!options.cell.empty()) (void)cell_to_trace(cells, options.cell);
-  (void)prints_text(options.outputs);  // before a long experiment
+  (void)prints_text(call.files);  // before a long experiment
   session.add_cells(std::move(cells));
   Report report = begin_report(command, call, device, options.method.seed);
   describe(report, sequence);
-  const Method method = method_of(options, call);
-  report.cells = session.carry_out(method);
+  report.cells = session.carry_out();
   report.conclusion = conclusion_of(report.cells, report.time_kind);
   const auto left = [&] { return seconds_left(method, kWholeShare, steady_seconds()); };
   add(report, bench, device, left);
-  const support::ExitCode code = finish(report, options, session);
-  if (!options.outputs.trace.empty())
-    write_trace(options, device, sequence, cell_to_trace(report.cells, options.cell), left());
+  std::optional<nlohmann::ordered_json> trace;
+  std::exception_ptr failed;  // the report is written first
+  try {
+    if (!call.files.trace.empty() && !support::interrupted())
+      trace = trace_of(device, sequence, cell_to_trace(report.cells, options.cell), left());
+  } catch (const OutOfTime&) {
+    report.warnings.push_back("--seconds left no time for --trace");
+  } catch (const support::Interrupted&) {
+    // finish() warns of it.
+  } catch (...) {
+    failed = std::current_exception();
+  }
+  const support::ExitCode code = finish(report, options, call.files, session);
+  if (failed) std::rethrow_exception(failed);
+  if (trace) support::write_output(call.files.trace, trace_text(*trace));
   return code;
 }
 
@@ -200,6 +224,8 @@ void add_packets(Report& report, const Bench& bench, const support::Device& devi
             "the fence checker gave no advice, because the sequence is too long for it");
     } catch (const OutOfTime&) {
       report.warnings.push_back("--seconds left no time for the fence checker's advice");
+    } catch (const support::Interrupted&) {
+      // finish() warns of it.
     }
   }
   report.packets = planned_packets(bench.sequence(), bench.plan(), checker ? &*checker : nullptr);
@@ -254,44 +280,58 @@ std::vector<Sequence> sweep_points(const SweepOptions& options, uint64_t l2,
 
 support::ExitCode run_sweep(const SweepOptions& options, const Invocation& call) {
   refuse_trace(
-      options.outputs,
+      call.files,
       "a sweep runs several sequences; trace one of them with fence_scope explain --kernels N "
       "--bytes B");
-  if (!options.sequence_options.program_file.empty())
+  if (!call.files.program.empty())
     throw support::UsageError(
         "--program: a program file has fixed sizes, so a sweep has none to vary; use scopes or "
         "explain");
-  (void)prints_text(options.outputs);  // before a long experiment
+  (void)prints_text(call.files);  // before a long experiment
   (void)resolve(options.sequence_options.workload);
   std::vector<std::string> left_out;
-  if (options.list) {
-    std::vector<Cell> cells;
-    for (const Sequence& sequence : sweep_points(options, uint64_t{8} << 20, left_out))
-      for (Cell& cell : comparison_cells(sequence, choices_of(sequence)))
-        cells.push_back(std::move(cell));
-    return list(std::move(cells), options);
+  if (options.list || options.dry_run) {  // working sets as on a gfx90a, whose L2 has 8 MiB
+    std::vector<Cell> all;
+    for (const Sequence& sequence : sweep_points(options, uint64_t{8} << 20, left_out)) {
+      std::vector<Cell> cells = comparison_cells(sequence, choices_of(sequence));
+      if (options.list)
+        std::ranges::move(cells, std::back_inserter(all));
+      else
+        print_packets(sequence, std::move(cells), options.filter);
+    }
+    return options.list ? list(std::move(all), options) : support::exit_ok;
   }
   const support::Device device = support::open_device(options.device, call.argc, call.argv);
-  Session session(device, options.timing, options.profile);
+  const support::InterruptWatch watch;
+  Session session(device, options.timing, options.profile, method_of(options, call));
   std::string description;
-  for (const Sequence& sequence : sweep_points(options, l2_bytes(device.gpu), left_out)) {
-    description = sequence.description;
-    const Bench& bench = session.add(sequence);
-    std::vector<Cell> cells = comparison_cells(sequence, choices_of(bench));
-    keep_matching(cells, options.filter);
-    if (options.dry_run) {
-      (void)dry_run(bench, cells);
-      continue;
+  size_t added = 0;
+  const std::vector<Sequence> points = sweep_points(options, l2_bytes(device.gpu), left_out);
+  for (const Sequence& sequence : points) {
+    try {
+      description = sequence.description;
+      const Bench& bench = session.add(sequence, added == 0 ? kWholeShare : kSetUpShare);
+      std::vector<Cell> cells = comparison_cells(sequence, choices_of(bench));
+      keep_matching(cells, options.filter);
+      session.add_cells(std::move(cells));
+      ++added;
+    } catch (const OutOfTime&) {
+      if (added == 0) throw;
+      left_out.push_back(
+          fmt::format("--seconds left no time for {} of {} sizes, from {} kernels on",
+                      points.size() - added, points.size(), sequence.steps.size()));
+      break;
+    } catch (const support::Interrupted&) {
+      if (added == 0) throw;
+      break;
     }
-    session.add_cells(std::move(cells));
   }
-  if (options.dry_run) return support::exit_ok;
   Report report = begin_report("sweep", call, device, options.method.seed);
   report.description = description;
-  report.cells = session.carry_out(method_of(options, call));
+  report.cells = session.carry_out();
   report.conclusion = conclusion_of_sweep(report.cells, report.time_kind);
   report.warnings = left_out;
-  return finish(report, options, session);
+  return finish(report, options, call.files, session);
 }
 
 // Adds a subcommand whose options outlive the parsing.
@@ -310,34 +350,37 @@ std::shared_ptr<OptionsOfIt> declare(support::CommandLine& app, Commands& comman
 
 }  // namespace
 
-void declare_scopes(support::CommandLine& app, Commands& commands) {
+void declare_scopes(support::CommandLine& app, Commands& commands, Files& files) {
   const auto options = declare(
       app, commands, "scopes",
       "Time barrier bit x acquire x release on the first, last or other packets of a sequence",
       "bitonic-sort", run_scopes);
   support::CommandLine& command = *commands.back().first;
-  add_options(command, *options, true);
+  add_options(command, *options, files, true);
   add_cell_option(command, *options);
   command
       .option("--position", options->positions, kPositions,
               "Packets to vary: first, interior, last, all (interior)")
+      .repeatable()
       .separator(',')
       .placeholder("P,...");
 }
 
-void declare_sweep(support::CommandLine& app, Commands& commands) {
+void declare_sweep(support::CommandLine& app, Commands& commands, Files& files) {
   const auto options = declare(
       app, commands, "sweep",
       "Cost of fences by kernels per batch, bytes per kernel and working set", "chain", run_sweep);
   support::CommandLine& command = *commands.back().first;
-  add_options(command, *options, false);
+  add_options(command, *options, files, false);
   // These options exist only to be refused with a reason.
   for (const char* option : {"--program", "--trace"}) command.declared(option).hidden();
   command.option("--kernels", options->kernels, "Kernels per batch (1,2,8,32,128)")
+      .repeatable()
       .separator(',')
       .positive()
       .placeholder("N,...");
   command.option("--bytes", options->bytes, "Bytes that a kernel writes (4K,32K,256K)")
+      .repeatable()
       .separator(',')
       .sizes()
       .positive()
@@ -345,17 +388,18 @@ void declare_sweep(support::CommandLine& app, Commands& commands) {
   command
       .option("--working-set", options->working_sets,
               "Working sets, in multiples of the L2's size (0.25,0.5,1,2)")
+      .repeatable()
       .separator(',')
       .positive()
       .placeholder("X,...");
 }
 
-void declare_explain(support::CommandLine& app, Commands& commands) {
+void declare_explain(support::CommandLine& app, Commands& commands, Files& files) {
   const auto options =
       declare(app, commands, "explain",
               "Show the minimal header of each packet of a sequence, and the reasons",
               "bitonic-sort", run_explain);
-  add_options(*commands.back().first, *options, true);
+  add_options(*commands.back().first, *options, files, true);
   add_cell_option(*commands.back().first, *options);
 }
 

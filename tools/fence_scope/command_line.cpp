@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <iterator>
 
 #include "tools/fence_scope/report/report_csv.hpp"
 #include "tools/fence_scope/report/report_html.hpp"
@@ -27,22 +26,6 @@ constexpr std::array<OutputInfo, 4> kOutputs{
      {"--html", "Write a web page: conclusion, matrix, charts", &Outputs::html},
      {"--trace", "Write a trace of one run for ui.perfetto.dev and chrome://tracing",
       &Outputs::trace}}};
-
-// Whether `argument` is "--name" or "--name=value".
-bool is_option(const std::string& argument, const std::string& name) {
-  return argument == name || argument.starts_with(name + "=");
-}
-
-void remove_option(std::vector<std::string>& arguments, const std::string& name) {
-  for (auto at = arguments.begin(); at != arguments.end();) {
-    if (!is_option(*at, name)) {
-      ++at;
-      continue;
-    }
-    const bool value_follows = *at == name && std::next(at) != arguments.end();
-    at = arguments.erase(at, at + (value_follows ? 2 : 1));
-  }
-}
 
 }  // namespace
 
@@ -79,44 +62,40 @@ void add_method_options(support::CommandLine& command, Method& method) {
   command
       .option("--seed", method.seed,
               fmt::format("Seed of the order in which cells take turns ({})", method.seed))
+      .repeatable()
       .placeholder("N");
   command
       .option(
           "--rounds", method.most_rounds,
           fmt::format("Most timed runs of each cell, gated and ungated ({})", method.most_rounds))
       .range(1u, 100000u)
+      .repeatable()
       .placeholder("N");
   command
       .option(
           "--seconds", [&method](double seconds) { method.run_seconds = seconds; },
           fmt::format("Seconds of the whole run ({} for the rounds alone)", method.seconds))
       .range(0.0, 1e6)
+      .repeatable()
       .placeholder("S");
   command
       .option(
           "--precision", [&method](double percent) { method.precision = percent / 100; },
           fmt::format("Stop when medians are known to +- PERCENT ({:g})", 100 * method.precision))
       .range(0.01, 100.0)
+      .repeatable()
       .placeholder("PERCENT");
 }
 
-std::vector<std::string> repeatable(const std::vector<std::string>& arguments, uint64_t seed,
+std::vector<std::string> repeatable(const support::CommandLine& command, uint64_t seed,
                                     bool on_virtual_gpu) {
-  std::vector<std::string> settled = arguments;
-  for (const OutputInfo& output : kOutputs) remove_option(settled, output.option);
-  for (const char* option : {"--seed", "--device", "--cell"}) remove_option(settled, option);
-  settled.insert(settled.end(), {"--seed", std::to_string(seed), "--device",
-                                 on_virtual_gpu ? "virtual" : "hardware"});
-  return settled;
-}
-
-std::vector<std::string> with_outputs(std::vector<std::string> arguments, const Outputs& outputs) {
-  for (const OutputInfo& output : kOutputs) {
-    remove_option(arguments, output.option);
-    if (const std::string& file = outputs.*output.file; !file.empty())
-      arguments.insert(arguments.end(), {output.option, file});
-  }
-  return arguments;
+  std::vector<std::string> words{command.name()};
+  for (const std::vector<std::string>& option : command.repeatable_arguments())
+    if (option.front() != "--seed" && option.front() != "--device")
+      words.insert(words.end(), option.begin(), option.end());
+  words.insert(words.end(), {"--seed", std::to_string(seed), "--device",
+                             on_virtual_gpu ? "virtual" : "hardware"});
+  return words;
 }
 
 Report begin_report(const std::string& experiment, const Invocation& call,
@@ -124,7 +103,7 @@ Report begin_report(const std::string& experiment, const Invocation& call,
   Report report;
   report.experiment = experiment;
   report.seed = seed;
-  report.command = repeatable(call.arguments, seed, device.is_virtual);
+  report.command = repeatable(call.command, seed, device.is_virtual);
   describe_machine(report, device);
   return report;
 }

@@ -15,13 +15,23 @@
 
 namespace uptempo::fence_scope {
 
+// Files for a report or, with `trace`, for one run. "" is none; "-" is standard output, which then
+// carries nothing else.
+struct Outputs {
+  std::string json, csv, html, trace;
+};
+// All files that a call names. A replayed report chooses none of them.
+struct Files : Outputs {
+  std::string program;  // sequence/program_file.hpp; replaces the workload
+};
+
 // The program's arguments. A command that chooses its device may have to execute the program again,
 // under uptempo-vgpu.
 struct Invocation {
   int argc;
   char** argv;
-  std::vector<std::string>
-      arguments;  // the command's name and arguments, from argv or from a replayed report
+  const support::CommandLine& command;  // parsed from argv or from a replayed report
+  const Files& files;
   double begun = steady_seconds();  // the run's seconds count from here
 };
 
@@ -29,11 +39,6 @@ struct Invocation {
 using Commands = std::vector<
     std::pair<support::CommandLine*, std::function<support::ExitCode(const Invocation&)>>>;
 
-// Files for a report or, with `trace`, for one run. "" is none; "-" is standard output, which then
-// carries nothing else.
-struct Outputs {
-  std::string json, csv, html, trace;
-};
 std::vector<support::Option> add_output_options(support::CommandLine& command, Outputs& outputs);
 // Whether text for people is printed: not if an output uses standard output. Throws
 // support::UsageError if two outputs do.
@@ -49,11 +54,14 @@ void refuse_trace(const Outputs& outputs, const std::string& reason);
 // --seed, --rounds, --seconds, --precision.
 void add_method_options(support::CommandLine& command, Method& method);
 
-// `arguments` without outputs, with the seed and device chosen at run time, so that the command can
-// be repeated later.
-std::vector<std::string> repeatable(const std::vector<std::string>& arguments, uint64_t seed,
+// The name of the command and its repeatable options, with the seed and device chosen at run time,
+// so that the command can be repeated later.
+std::vector<std::string> repeatable(const support::CommandLine& command, uint64_t seed,
                                     bool on_virtual_gpu);
-std::vector<std::string> with_outputs(std::vector<std::string> arguments, const Outputs& outputs);
+
+// A warning of a report that SIGINT or SIGTERM has cut short.
+inline constexpr const char* kInterruptedWarning =
+    "interrupted: the report holds what was measured before";
 
 // A report with device, versions, command and seed.
 Report begin_report(const std::string& experiment, const Invocation& call,

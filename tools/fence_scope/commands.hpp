@@ -1,5 +1,6 @@
 // The commands of fence_scope. Each function declares one as a subcommand of `app` and adds it to
-// `commands`. A command returns the exit code: exit_measured_failure if a device broke a promise of
+// `commands`. Parsing stores the files that the call names in `files`, which must outlive the
+// commands. A command returns the exit code: exit_measured_failure if a device broke a promise of
 // the rules.
 #pragma once
 
@@ -7,10 +8,10 @@
 
 namespace uptempo::fence_scope {
 
-void declare_ladder(support::CommandLine& app, Commands& commands);
-void declare_scopes(support::CommandLine& app, Commands& commands);
-void declare_sweep(support::CommandLine& app, Commands& commands);
-void declare_explain(support::CommandLine& app, Commands& commands);
+void declare_ladder(support::CommandLine& app, Commands& commands, Files& files);
+void declare_scopes(support::CommandLine& app, Commands& commands, Files& files);
+void declare_sweep(support::CommandLine& app, Commands& commands, Files& files);
+void declare_explain(support::CommandLine& app, Commands& commands, Files& files);
 void declare_litmus(support::CommandLine& app, Commands& commands);
 void declare_compare(support::CommandLine& app, Commands& commands);
 

@@ -10,6 +10,7 @@
 #include "tools/fence_scope/run/profile.hpp"
 #include "tools/fence_scope/sequence/workloads.hpp"
 #include "tools/support/command_line.hpp"
+#include "tools/support/interrupt.hpp"
 #include "tools/support/table.hpp"
 
 namespace uptempo::fence_scope {
@@ -21,7 +22,6 @@ struct LadderOptions {
   uint64_t seed = 1;
   std::string device = "auto";
   std::string profile = "fiji";
-  Outputs outputs;
 };
 
 DeviceCounts counts_of(const Counters& counters) {
@@ -104,13 +104,14 @@ std::string conclusion_of(const sort::Report& report, const support::Device& dev
 
 support::ExitCode run_ladder(const LadderOptions& options, const Invocation& call) {
   refuse_trace(
-      options.outputs,
+      call.files,
       "the ladder times whole sorts; to trace a run of the same kernels, use fence_scope scopes or "
       "explain");
-  (void)prints_text(options.outputs);  // before a long experiment
+  (void)prints_text(call.files);  // before a long experiment
   const Profile& profile = find_profile(options.profile);
   const sort::Network network = sort::network_for_option(options.length);
   const support::Device device = support::open_device(options.device, call.argc, call.argv);
+  const support::InterruptWatch watch;
   sort::Sorter sorter(device.gpu, network, false);
   std::vector<uint32_t> sorted = sort::random_keys(network.length(), options.seed);
   sorter.set_keys(sorted);
@@ -146,31 +147,37 @@ support::ExitCode run_ladder(const LadderOptions& options, const Invocation& cal
   report.cells = cells_of(measured, network);
   if (device.is_virtual) add_model(report.cells, profile, network);
   report.conclusion = conclusion_of(measured, device);
+  if (support::interrupted()) report.warnings.emplace_back(kInterruptedWarning);
   publish(
-      report, options.outputs,
+      report, call.files,
       report.conclusion + '\n' + device.line() + sort::table(measured) + model_table(report.cells));
   return *measured.verified ? support::exit_ok : support::exit_measured_failure;
 }
 
 }  // namespace
 
-void declare_ladder(support::CommandLine& app, Commands& commands) {
+void declare_ladder(support::CommandLine& app, Commands& commands, Files& files) {
   const auto options = std::make_shared<LadderOptions>();
   support::CommandLine& command =
       app.command("ladder", "Time a bitonic sort: baseline, then one more optimisation per line");
   command
       .option("--length", options->length, "Number of keys: a power of two from 2 to 2^24 (32768)")
+      .repeatable()
       .placeholder("N");
   command.option("--iterations", options->iterations, "Timed sorts per line (20)")
       .range(1u, 1000000u)
+      .repeatable()
       .placeholder("N");
-  command.option("--seed", options->seed, "Seed of the random keys (1)").placeholder("N");
+  command.option("--seed", options->seed, "Seed of the random keys (1)")
+      .repeatable()
+      .placeholder("N");
   command
       .option("--profile", options->profile,
               "Device whose time is modelled on the virtual GPU: fiji, mi210, mi300x (fiji)")
+      .repeatable()
       .placeholder("NAME");
-  support::add_device_option(command, options->device);
-  add_output_options(command, options->outputs);
+  support::add_device_option(command, options->device).repeatable();
+  add_output_options(command, files);
   command.declared("--trace").hidden();
   commands.emplace_back(&command,
                         [options](const Invocation& call) { return run_ladder(*options, call); });

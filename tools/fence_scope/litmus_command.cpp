@@ -62,18 +62,20 @@ support::ExitCode run_litmus(const LitmusOptions& options, const Invocation& cal
       .results = {}};
   const litmus::CacheRules rules =
       litmus::cache_rules_of(report.machine.target).value_or(litmus::CacheRules::gfx9);
-  litmus::Runner runner(device.gpu);
   const support::InterruptWatch watch;
+  litmus::Runner runner(device.gpu);
   support::Progress progress;
   for (const litmus::Test& test : tests) {
     if (support::interrupted()) break;
     progress.show(test.name, report.results.size(), tests.size());
     litmus::Counter counter(test);
-    for (uint32_t i = 0; i < options.iterations; ++i) counter.add(runner.run(test, i).outcome);
+    for (uint32_t i = 0; i < options.iterations && !support::interrupted(); ++i)
+      counter.add(runner.run(test, i).outcome);
     const litmus::Verdict verdict = verdict_of(hazards_of(test, rules));
     report.results.push_back({test.name, verdict, counter.entries()});
   }
   progress.clear();
+  report.interrupted = support::interrupted();
 
   support::print_report(options.json_file, litmus::table(report));
   for (const std::string& file : {options.json_file, options.report_file})

@@ -15,35 +15,49 @@ namespace {
 using namespace uptempo;
 using namespace uptempo::fence_scope;
 
-Commands declare_all(support::CommandLine& app) {
+// The commands that make reports. A replay knows only these.
+Commands declare_repeatable(support::CommandLine& app, Files& files) {
   Commands commands;
-  for (const auto declare : {declare_ladder, declare_scopes, declare_sweep, declare_explain,
-                             declare_litmus, declare_compare})
-    declare(app, commands);
+  for (const auto declare : {declare_ladder, declare_scopes, declare_sweep, declare_explain})
+    declare(app, commands, files);
   return commands;
 }
 
-support::ExitCode run_parsed(const Commands& commands, const Invocation& call) {
+Commands declare_all(support::CommandLine& app, Files& files) {
+  Commands commands = declare_repeatable(app, files);
+  for (const auto declare : {declare_litmus, declare_compare}) declare(app, commands);
+  return commands;
+}
+
+support::ExitCode run_parsed(const Commands& commands, int argc, char** argv, const Files& files) {
   const auto chosen =
       std::ranges::find_if(commands, [](const auto& each) { return each.first->parsed(); });
   if (chosen == commands.end())
     throw support::UsageError("give a command, --list or --replay (see --help)");
-  return chosen->second(call);
+  return chosen->second({.argc = argc, .argv = argv, .command = *chosen->first, .files = files});
 }
 
-// Runs the command of a report, with its seed, on the same kind of device. Writes the outputs of
-// this call, not those of the report's call.
-support::ExitCode replay(const std::string& file, const Outputs& outputs, int argc, char** argv) {
-  const std::vector<std::string> arguments = with_outputs(read_report(file).command, outputs);
+// Runs the command of a report, with its seed, on the same kind of device. The report may come from
+// a stranger: the files are those of this call, and the command can name no others.
+support::ExitCode replay(const std::string& file, const Files& given, int argc, char** argv) {
+  const Report report = read_report(file);
+  Files files = given;
+  files.program.clear();
   support::CommandLine app("fence_scope", "A report's command");
-  const Commands commands = declare_all(app);
+  const Commands commands = declare_repeatable(app, files);
   try {
-    if (app.parse(arguments)) throw support::UsageError("it asks for help");
+    app.repeat(report.command);
   } catch (const support::UsageError& error) {
-    throw support::UsageError(file +
-                              ": this version cannot run the report's command: " + error.what());
+    throw support::UsageError(file + ": a replay cannot run the report's command: " + error.what());
   }
-  return run_parsed(commands, {.argc = argc, .argv = argv, .arguments = arguments});
+  if (!files.program.empty() && given.program.empty())
+    throw support::UsageError(
+        fmt::format("{}: the report's command reads '{}'; name the file to read with --program",
+                    file, files.program));
+  if (files.program.empty() && !given.program.empty())
+    throw support::UsageError("--program: the report's command reads no program file");
+  files.program = given.program;
+  return run_parsed(commands, argc, argv, files);
 }
 
 support::ExitCode list(const Commands& commands) {
@@ -65,18 +79,19 @@ int main(int argc, char** argv) {
       "Finds the barrier bits and fence scopes that a sequence of dispatches needs, and their "
       "cost.");
   app.require_commands(0, 1);
-  const Commands commands = declare_all(app);
+  Files files;
+  const Commands commands = declare_all(app, files);
   bool listed = false;
   std::string replayed;
-  Outputs outputs;
   app.flag("--list", listed, "List the commands and the built-in workloads");
   support::Option replay_option =
       app.option("--replay", replayed, "Run the command of a report again, with its seed")
           .placeholder("REPORT.json");
-  for (support::Option output : add_output_options(app, outputs)) output.needs(replay_option);
+  add_program_option(app, files.program).needs(replay_option);
+  for (support::Option output : add_output_options(app, files)) output.needs(replay_option);
   return support::run_program(app, argc, argv, [&] {
     if (listed) return list(commands);
-    if (!replayed.empty()) return replay(replayed, outputs, argc, argv);
-    return run_parsed(commands, {.argc = argc, .argv = argv, .arguments = {argv + 1, argv + argc}});
+    if (!replayed.empty()) return replay(replayed, files, argc, argv);
+    return run_parsed(commands, argc, argv, files);
   });
 }

@@ -7,36 +7,41 @@
 
 namespace uptempo::fence_scope {
 
+support::Option add_program_option(support::CommandLine& command, std::string& program_file) {
+  return command
+      .option("--program", program_file, "A sequence from a JSON file, see PROGRAM_FILES.md")
+      .repeatable()
+      .placeholder("FILE");
+}
+
 void add_sequence_options(support::CommandLine& command, SequenceOptions& sequence_options,
-                          bool sized) {
+                          std::string& program_file, bool sized) {
   support::Option workload =
       command
           .option("--workload", sequence_options.workload,
                   fmt::format("A built-in sequence, see --list ({})", sequence_options.workload))
+          .repeatable()
           .placeholder("NAME");
-  support::Option program = command
-                                .option("--program", sequence_options.program_file,
-                                        "A sequence from a JSON file, see PROGRAM_FILES.md")
-                                .placeholder("FILE")
-                                .excludes(workload);
+  support::Option program = add_program_option(command, program_file).excludes(workload);
   if (!sized) return;
   command
       .option("--kernels", sequence_options.shape.kernels,
               "Kernels of the workload (the workload's default)")
+      .repeatable()
       .placeholder("N")
       .excludes(program);
   command
       .option("--bytes", sequence_options.shape.bytes_per_kernel,
               "Bytes that a kernel writes, for example 4096, 64K, 1M")
       .sizes()
+      .repeatable()
       .placeholder("BYTES")
       .excludes(program);
 }
 
-Sequence sequence_of(const SequenceOptions& sequence_options) {
-  return sequence_options.program_file.empty()
-             ? make_workload(sequence_options.workload, sequence_options.shape)
-             : read_program_file(sequence_options.program_file);
+Sequence sequence_of(const SequenceOptions& sequence_options, const std::string& program_file) {
+  return program_file.empty() ? make_workload(sequence_options.workload, sequence_options.shape)
+                              : read_program_file(program_file);
 }
 
 std::string list_of_workloads() {

@@ -3,6 +3,7 @@
 #include "tools/fence_scope/run/profile.hpp"
 #include "tools/fence_scope/run/vgpu_process.hpp"
 #include "tools/fence_scope/verdict/judge.hpp"
+#include "tools/support/interrupt.hpp"
 #include "tools/support/program.hpp"
 
 namespace uptempo::fence_scope {
@@ -35,6 +36,7 @@ struct Session::Impl {
   const support::Device& device;
   TimingMode timing;
   const Profile* profile;  // null: no model
+  const Method method;
   std::vector<std::unique_ptr<Watched>> benches{};
   std::vector<Cell> cells{};
   std::vector<Watched*> bench_of{};     // per cell
@@ -42,20 +44,31 @@ struct Session::Impl {
   std::vector<std::string> warnings{};
 };
 
-Session::Session(const support::Device& device, TimingMode timing, const std::string& profile)
+Session::Session(const support::Device& device, TimingMode timing, const std::string& profile,
+                 const Method& method)
     : impl_(new Impl{.device = device,
                      .timing = timing,
                      .profile = !device.is_virtual ? nullptr
                                 : profile.empty()  ? own_profile(device.gpu.name())
-                                                   : &find_profile(profile)}) {}
+                                                   : &find_profile(profile),
+                     .method = method}) {}
 Session::~Session() = default;
 
-Bench& Session::add(const Sequence& sequence) {
+Bench& Session::add(const Sequence& sequence, double share) {
+  const auto require_time = [&] {
+    if (support::interrupted())
+      throw support::Interrupted("interrupted before anything was measured");
+    const std::optional<double> left = seconds_left(impl_->method, share, steady_seconds());
+    if (left && *left <= 0)
+      throw OutOfTime("--seconds left no time for a reference run of the sequence");
+  };
+  require_time();
   auto watched = std::make_unique<Impl::Watched>();
   Sequence judged = sequence;
   judged.caches =
       litmus::cache_rules_of(impl_->device.gpu.name()).value_or(litmus::CacheRules::gfx9);
-  watched->bench = std::make_unique<Bench>(impl_->device.gpu, std::move(judged), impl_->timing);
+  watched->bench =
+      std::make_unique<Bench>(impl_->device.gpu, std::move(judged), impl_->timing, require_time);
   if (impl_->device.is_virtual)
     watched->bench->watch([to = watched.get()] { to->before = device_counts(); },
                           [to = watched.get()] { to->after = device_counts(); });
@@ -72,7 +85,8 @@ void Session::add_cells(std::vector<Cell> cells) {
 
 const std::vector<std::string>& Session::warnings() const { return impl_->warnings; }
 
-std::vector<Cell> Session::carry_out(const Method& method) {
+std::vector<Cell> Session::carry_out() {
+  const Method& method = impl_->method;
   std::vector<Cell>& cells = impl_->cells;
   impl_->counted.resize(cells.size());
   std::vector<Evidence> evidence(cells.size());

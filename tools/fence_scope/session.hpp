@@ -18,15 +18,17 @@ class Session {
  public:
   // `profile` selects the device whose time is modelled on the virtual GPU; "" selects the emulated
   // device, if it has a profile. Throws support::UsageError for an unknown profile.
-  Session(const support::Device& device, TimingMode timing, const std::string& profile);
+  Session(const support::Device& device, TimingMode timing, const std::string& profile,
+          const Method& method);
   ~Session();
 
-  // Creates the bench of another sequence. Throws as Bench's constructor does.
-  Bench& add(const Sequence& sequence);
+  // Creates the bench of another sequence. Errors: as of Bench's constructor; OutOfTime when this
+  // share of the run's seconds is over; support::Interrupted once support::interrupted().
+  Bench& add(const Sequence& sequence, double share);
   void add_cells(std::vector<Cell> cells);  // to the bench that was added last
 
-  // Runs all cells by `method` and recommends one of each group. Throws Error.
-  std::vector<Cell> carry_out(const Method& method);
+  // Runs all cells by the method and recommends one of each group. Throws Error.
+  std::vector<Cell> carry_out();
   // What carry_out() had no time for (Method::run_seconds).
   const std::vector<std::string>& warnings() const;
 

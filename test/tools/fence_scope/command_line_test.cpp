@@ -1,27 +1,28 @@
 #include "tools/fence_scope/command_line.hpp"
 
 #include "test/support/catch.hpp"
+#include "tools/fence_scope/commands.hpp"
 
 using namespace uptempo;
 using namespace uptempo::fence_scope;
 using Words = std::vector<std::string>;
 
 TEST_CASE("a command is repeated with its seed and device, and without the files that it wrote") {
-  CHECK(repeatable({"scopes", "--json", "r.json", "--workload", "chain", "--csv=c.csv"}, 7, true) ==
+  const auto repeated = [](const Words& words, uint64_t seed, bool on_virtual_gpu) {
+    support::CommandLine app("fence_scope", "");
+    Files files;
+    Commands commands;
+    declare_scopes(app, commands, files);
+    REQUIRE_FALSE(app.parse(words));
+    return repeatable(*commands.front().first, seed, on_virtual_gpu);
+  };
+  CHECK(repeated({"scopes", "--json", "-", "--workload", "chain", "--csv=-"}, 7, true) ==
         Words{"scopes", "--workload", "chain", "--seed", "7", "--device", "virtual"});
-  CHECK(repeatable({"scopes", "--seed", "3", "--device=auto", "--dry-run"}, 3, false) ==
-        Words{"scopes", "--dry-run", "--seed", "3", "--device", "hardware"});
-  CHECK(repeatable({"scopes", "--trace", "t.json", "--cell=acquire none"}, 3, true) ==
-        Words{"scopes", "--seed", "3", "--device", "virtual"});
-  CHECK(repeatable({"ladder", "--json"}, 1, true) ==
-        Words{"ladder", "--seed", "1", "--device", "virtual"});
-}
-
-TEST_CASE("a repeated command writes only the outputs that are requested now") {
-  CHECK(with_outputs({"scopes", "--json", "theirs.json", "--seed", "7"},
-                     {.json = {}, .csv = "mine.csv", .html = {}, .trace = {}}) ==
-        Words{"scopes", "--seed", "7", "--csv", "mine.csv"});
-  CHECK(with_outputs({"scopes", "--csv=theirs.csv"}, {}) == Words{"scopes"});
+  CHECK(repeated({"scopes", "--seed", "3", "--device=auto", "--bytes=4K", "--dry-run"}, 3, false) ==
+        Words{"scopes", "--bytes", "4K", "--seed", "3", "--device", "hardware"});
+  CHECK(repeated({"scopes", "--trace", "-", "--cell=acquire none", "--position", "first,last"}, 3,
+                 true) ==
+        Words{"scopes", "--position", "first,last", "--seed", "3", "--device", "virtual"});
 }
 
 TEST_CASE("a command without a run to trace refuses --trace and names the reason") {

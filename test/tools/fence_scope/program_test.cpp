@@ -242,6 +242,44 @@ TEST_CASE("--dry-run prints the packets of the selected cells, and sends none") 
   CHECK(packets == 2 * 3);
 }
 
+TEST_CASE("--dry-run needs no device and dispatches nothing") {
+  const TemporaryDirectory directory;
+  const std::string trace = directory.file("trace");
+  for (const std::vector<std::string>& command :
+       {std::vector<std::string>{"scopes"},
+        {"scopes", "--workload", "producer-consumer", "--kernels", "4"},
+        {"explain", "--workload", "copy-kernel-copy"},
+        {"sweep"}}) {
+    CAPTURE(command);
+    std::vector<std::string> words{VGPU, "--trace", trace, "--", FENCE_SCOPE};
+    words.insert(words.end(), command.begin(), command.end());
+    words.push_back("--dry-run");
+    const CommandResult traced = run_command(words);
+    CHECK(traced.exit_code == 0);
+    CHECK(traced.out.find("kernel_dispatch") != std::string::npos);
+    CHECK(contents_of(trace).empty());  // neither a packet nor a doorbell
+    // Neither hardware nor a launcher of the virtual GPU.
+    words.erase(words.begin(), words.begin() + 4);
+    words.insert(words.end(), {"--device", "virtual"});
+    const CommandResult alone =
+        run_command(words, {.environment = {"UPTEMPO_VGPU=/nonexistent/uptempo-vgpu"}});
+    CHECK(alone.exit_code == 0);
+    CHECK(alone.out == traced.out);
+  }
+}
+
+TEST_CASE("--seconds bounds reference runs, too, and names what was left out") {
+  const CommandResult none = quick({"scopes", "--seconds", "0"});
+  CHECK(none.exit_code == 1);
+  CHECK(none.err == "fence_scope: --seconds left no time for a reference run of the sequence\n");
+  // The second size has 20,000 steps, too many for the share of reference runs.
+  const json out = report_of(
+      {"sweep", "--kernels", "2,20000", "--bytes", "1K", "--working-set", "0.5", "--seconds", "4"});
+  CHECK(out["cells"].size() == 3);
+  CHECK(out["warnings"].dump().find(
+            "--seconds left no time for 3 of 4 sizes, from 20000 kernels") != std::string::npos);
+}
+
 TEST_CASE("--list names commands, workloads and cells, and needs no device") {
   const CommandResult all = fence_scope({"--list"});
   CHECK(all.exit_code == 0);
@@ -277,6 +315,41 @@ TEST_CASE(
   CHECK(second["cells"].size() == first["cells"].size());
   CHECK(contents_of(file) == before);
   CHECK_FALSE(std::filesystem::exists(cells));
+}
+
+TEST_CASE("a stranger's report writes and reads no file that it names") {
+  const TemporaryDirectory directory;
+  const std::string file = directory.file("report.json"), victim = directory.file("victim"),
+                    theirs = directory.file("theirs.json");
+  REQUIRE(quick({"scopes", "--workload", "empty", "--kernels", "2", "--json", file}).exit_code ==
+          0);
+  const json honest = json::parse(contents_of(file));
+  std::ofstream(victim) << "precious";
+  std::vector<std::vector<std::string>> commands{{"litmus", "--report", victim},
+                                                 {"litmus", "--json", victim},
+                                                 {"compare", file, file, "--json", victim},
+                                                 {"explain", "--program", victim},
+                                                 {"scopes", "--list"},
+                                                 {"--replay", file, "--json", victim}};
+  for (const char* command : {"scopes", "sweep", "explain", "ladder"}) {
+    for (const std::string option : {"--json", "--csv", "--html", "--trace"}) {
+      commands.push_back({command, option, victim});
+      commands.push_back({command, "--seed", "1", option + '=' + victim});
+      // The option's name as another option's value.
+      commands.push_back({command, "--profile", option, option, victim});
+    }
+  }
+  for (const std::vector<std::string>& command : commands) {
+    CAPTURE(command);
+    json report = honest;
+    report["command"] = command;
+    std::ofstream(theirs) << report;
+    const CommandResult result = fence_scope({"--replay", theirs});
+    CAPTURE(result.err);
+    CHECK(result.exit_code == 2);
+    CHECK(result.err.starts_with("fence_scope: " + theirs + ": "));
+    CHECK(contents_of(victim) == "precious");
+  }
 }
 
 TEST_CASE("a user's program file serves as an experiment's sequence, like a workload") {

@@ -1,4 +1,6 @@
-// Ctrl-C during a measurement.
+// SIGINT (Ctrl-C) and SIGTERM during a measurement.
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
 #include <csignal>
@@ -7,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <thread>
+#include <vector>
 
 #include "test/support/catch.hpp"
 #include "test/support/text.hpp"
@@ -46,6 +49,48 @@ CommandResult interrupted(const std::vector<std::string>& words) {
   killpg(command.process(), SIGINT);
   return command.finish();
 }
+
+// The processes with this text in an argument, except this one.
+std::vector<pid_t> processes_with(const std::string& text) {
+  std::vector<pid_t> found;
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc", ignored)) {
+    const std::string name = entry.path().filename();
+    if (name.find_first_not_of("0123456789") != std::string::npos) continue;
+    const pid_t process = static_cast<pid_t>(std::stol(name));
+    if (process != getpid() && contains(contents_of(entry.path() / "cmdline"), text))
+      found.push_back(process);
+  }
+  return found;
+}
+
+// Sends the signal to the program, with `to_group` also to the processes of its group, once it has
+// started a process with `word` in its arguments. The program has its temporary files in `folder`.
+CommandResult interrupted_with_child(std::vector<std::string> words, const std::string& word,
+                                     int signal, bool to_group, const std::string& folder) {
+  RunningCommand command(words, {.environment = {"TMPDIR=" + folder}, .own_group = true});
+  const auto has_child = [&] {
+    for (const pid_t process : processes_with(word)) {
+      std::ifstream stat("/proc/" + std::to_string(process) + "/stat");
+      std::string id, name, state;
+      pid_t parent = 0;
+      if (stat >> id >> name >> state >> parent && parent == command.process()) return true;
+    }
+    return false;
+  };
+  while (!has_ended(command.process()) && !has_child())
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  kill(to_group ? -command.process() : command.process(), signal);
+  return command.finish();
+}
+
+struct Interruption {
+  int signal;
+  bool to_group;  // as a terminal sends it
+  int exit_code;
+};
+const std::vector<Interruption> kInterruptions{
+    {SIGINT, true, 130}, {SIGINT, false, 130}, {SIGTERM, false, 143}};
 
 }  // namespace
 
@@ -88,4 +133,56 @@ TEST_CASE("an interrupted fence_scope reports what it has measured, and returns 
   const json out = json::parse(contents_of(file));
   CHECK(out["cells"].size() == 3);
   CHECK(out["warnings"].dump().find("interrupted") != std::string::npos);
+}
+
+TEST_CASE("fence_scope, interrupted while it gathers evidence, reports and leaves nothing behind") {
+  for (const auto& [signal, to_group, exit_code] : kInterruptions) {
+    const TemporaryDirectory directory, temporary;
+    const std::string folder = std::filesystem::path(temporary.file("x")).parent_path(),
+                      file = directory.file("out.json");
+    const CommandResult result =
+        interrupted_with_child({FENCE_SCOPE, "explain", "--device", "virtual", "--workload",
+                                "chain", "--kernels", "2", "--json", file},
+                               "--judge-cases", signal, to_group, folder);
+    CAPTURE(signal, to_group, result.err);
+    CHECK(result.exit_code == exit_code);
+    CHECK(contains(result.err, "fence_scope: interrupted; the report holds"));
+    CHECK(processes_with(folder).empty());
+    CHECK(std::filesystem::is_empty(folder));
+    const json out = json::parse(contents_of(file), nullptr, false);
+    REQUIRE(out.is_object());
+    CHECK(out["cells"].size() == 3);
+    CHECK(contains(out["warnings"].dump(), "interrupted: the report holds"));
+  }
+}
+
+TEST_CASE("interrupted litmus tests are reported as such, within a test of many iterations") {
+  const TemporaryDirectory directory;
+  const std::string file = directory.file("out.json");
+  const CommandResult result = interrupted(
+      {FENCE_SCOPE, "litmus", "--device", "virtual", "--iterations", "1000000", "--json", file});
+  CAPTURE(result.err);
+  CHECK(result.exit_code == 130);
+  CHECK(contains(result.out, "Interrupted: the report holds"));
+  CHECK(json::parse(contents_of(file))["interrupted"] == true);
+}
+
+TEST_CASE("hardware_check, interrupted during a probe, reports and leaves nothing behind") {
+  for (const auto& [signal, to_group, exit_code] : kInterruptions) {
+    const TemporaryDirectory directory, temporary;
+    const std::string folder = std::filesystem::path(temporary.file("x")).parent_path(),
+                      file = directory.file("out.json");
+    const CommandResult result = interrupted_with_child(
+        {HARDWARE_CHECK, "--device", "virtual", "--only", "profiling", "litmus", "--json", file},
+        std::string("--probe\0litmus", 14), signal, to_group, folder);
+    CAPTURE(signal, to_group, result.err);
+    CHECK(result.exit_code == exit_code);
+    CHECK(contains(result.err, "hardware_check: interrupted; the report holds"));
+    CHECK(std::filesystem::is_empty(folder));
+    const json out = json::parse(contents_of(file), nullptr, false);
+    REQUIRE(out.is_object());
+    CHECK(out["interrupted"] == true);
+    REQUIRE(out["probes"].size() == 1);
+    CHECK(out["probes"][0]["probe"] == "profiling");
+  }
 }

@@ -82,10 +82,15 @@ struct Bench::Impl {
     queues.clear();
   }
 
-  void make_reference() {
+  void make_reference(const std::function<void()>& before_step) {
     in_use = true;
     prepare();
-    for (size_t i = 0; i < sequence.steps.size(); ++i) run_alone(i);
+    for (size_t i = 0; i < sequence.steps.size(); ++i) {
+      in_use = false;  // nothing is in flight between two steps
+      if (before_step) before_step();
+      in_use = true;
+      run_alone(i);
+    }
     for (size_t i = 0; i < buffers.size(); ++i) {
       const auto bytes = buffers.contents(i);
       expected.emplace_back(bytes.begin(), bytes.end());
@@ -212,9 +217,10 @@ struct Bench::Impl {
   bool in_use = false;  // a run has begun and not ended: in flight, or failed
 };
 
-Bench::Bench(const Agent& gpu, Sequence sequence, TimingMode timing)
+Bench::Bench(const Agent& gpu, Sequence sequence, TimingMode timing,
+             const std::function<void()>& before_step)
     : impl_(std::make_unique<Impl>(gpu, std::move(sequence), timing)) {
-  impl_->make_reference();
+  impl_->make_reference(before_step);
 }
 Bench::~Bench() = default;
 
@@ -246,10 +252,6 @@ const void* Bench::ring(uint32_t queue) const noexcept { return impl_->queues[qu
 DeviceCounts Bench::counts(const Headers& headers) const {
   return counts_of(impl_->actions(headers, Release::ungated), impl_->sequence, headers,
                    impl_->signals.of_steps());
-}
-
-std::string Bench::dry_run(const Headers& headers) const {
-  return text_of(impl_->actions(headers, Release::ungated), impl_->sequence);
 }
 
 }  // namespace uptempo::fence_scope

@@ -42,8 +42,11 @@ enum class Release : uint8_t {
 
 class Bench {
  public:
+  // Calls `before_step` before each step of the reference run. An exception of it ends the
+  // construction and reaches the caller.
   // Errors: Error; support::UsageError (SequenceError) for a sequence that this device cannot run.
-  Bench(const Agent& gpu, Sequence sequence, TimingMode timing = TimingMode::none);
+  Bench(const Agent& gpu, Sequence sequence, TimingMode timing = TimingMode::none,
+        const std::function<void()>& before_step = {});
   ~Bench();
   Bench(const Bench&) = delete;
   Bench& operator=(const Bench&) = delete;
@@ -107,10 +110,6 @@ class Bench {
   // interrupt, barrier bits and scopes of the dispatches. Counts that only a device knows stay
   // empty. The runtime's own packets for copies are not counted.
   DeviceCounts counts(const Headers& headers) const;
-
-  // The 64-byte packets of an ungated run as text (aql/text.hpp), a block for each. Publishes
-  // nothing.
-  std::string dry_run(const Headers& headers) const;
 
  private:
   struct Impl;

@@ -25,6 +25,25 @@ std::string text_of(std::span<const Action> actions, const Sequence& sequence) {
   return text;
 }
 
+std::string dry_run(const Sequence& sequence, const Headers& headers) {
+  require_valid(sequence);
+  SignalHandles signals;
+  signals.of_step.resize(sequence.steps.size());
+  for (const uint32_t queue : kQueues) signals.closing[queue] = {queue + 1};
+  const auto number = [&](size_t step) { signals.of_step[step] = {kQueues.size() + 1 + step}; };
+  std::vector<aql::KernelDispatch> dispatches;
+  for (size_t i = 0; i < sequence.steps.size(); ++i) {
+    const Step& step = sequence.steps[i];
+    // A step has a signal if another step or the host waits for it.
+    if (step.kind == Step::Kind::copy) number(i);
+    for (const size_t waited : step.after) number(waited);
+    dispatches.push_back({.grid = step.grid.items,
+                          .workgroup = step.grid.workgroup,
+                          .dimensions = step.grid.dimensions});
+  }
+  return text_of(actions(sequence, dispatches, signals, headers, Release::ungated), sequence);
+}
+
 DeviceCounts counts_of(std::span<const Action> actions, const Sequence& sequence,
                        const Headers& headers, size_t step_signals) {
   DeviceCounts counts;

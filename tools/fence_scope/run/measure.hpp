@@ -36,8 +36,10 @@ struct Method {
 };
 
 // Seconds until this share of the run's seconds is over, at least 0; no value without such a bound.
-// The run's parts have these shares: evidence of other processes, rounds, everything.
-inline constexpr double kEvidenceShare = 0.5, kRoundsShare = 0.9, kWholeShare = 1;
+// The run's parts have these shares: reference runs of a sweep's further sequences, evidence of
+// other processes, rounds, everything.
+inline constexpr double kSetUpShare = 0.25, kEvidenceShare = 0.5, kRoundsShare = 0.9,
+                        kWholeShare = 1;
 std::optional<double> seconds_left(const Method& method, double share, double now);
 
 // Half width of the interval, relative to the median; infinite if there are too few values for the

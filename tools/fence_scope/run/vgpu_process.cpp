@@ -11,6 +11,7 @@
 #include <stdexcept>
 
 #include "tools/support/command.hpp"
+#include "tools/support/interrupt.hpp"
 #include "tools/vgpu/launch.hpp"
 #include "tools/vgpu/query.h"
 
@@ -41,7 +42,11 @@ ordered_json run_under_vgpu(const std::vector<std::string>& launcher_options,
   command.insert(command.end(), launcher_options.begin(), launcher_options.end());
   command.insert(command.end(), {"--", std::filesystem::read_symlink("/proc/self/exe").string()});
   command.insert(command.end(), arguments.begin(), arguments.end());
-  const test::CommandResult result = test::run_command(command, {.seconds = seconds});
+  if (support::interrupted()) throw support::Interrupted("interrupted before another process");
+  if (seconds && *seconds <= 0) throw OutOfTime("no time is left");
+  const test::CommandResult result =
+      test::run_command(command, {.seconds = seconds, .stop = support::interrupted});
+  if (result.stopped) throw support::Interrupted("interrupted during another process's run");
   if (result.timed_out) throw OutOfTime("a process of this experiment did not end in time");
   ordered_json out = ordered_json::parse(result.out, nullptr, false);
   if (result.exit_code != 0 || out.is_discarded())

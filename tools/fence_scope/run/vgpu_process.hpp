@@ -28,7 +28,8 @@ struct OutOfTime : std::runtime_error {
 // exactly these options, whatever this process was started with; the device of $UPTEMPO_VGPU_DEVICE
 // remains.
 // Errors: std::runtime_error with the process's message if it fails, or if uptempo-vgpu is not
-// found; OutOfTime after `seconds`.
+// found; OutOfTime after `seconds`; support::Interrupted once support::interrupted(). The process
+// has then ended.
 // Thread safety: one thread at a time.
 nlohmann::ordered_json run_under_vgpu(const std::vector<std::string>& launcher_options,
                                       const std::vector<std::string>& arguments,

@@ -9,8 +9,10 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
+#include "tools/fence_scope/run/measure.hpp"
 #include "tools/fence_scope/run/vgpu_process.hpp"
 #include "tools/support/command.hpp"
+#include "tools/support/interrupt.hpp"
 #include "tools/support/program.hpp"
 
 namespace uptempo::fence_scope {
@@ -225,7 +227,13 @@ TraceRun trace_of_recorded(const Sequence& sequence, const Bench::Run& run,
 ordered_json trace_of_case(const support::Device& device, const Case& one,
                            std::optional<double> seconds) {
   if (!device.is_virtual) {
-    Bench bench(device.gpu, *one.sequence, TimingMode::each);
+    const double begin = steady_seconds();
+    const auto require_time = [&] {
+      if (support::interrupted()) throw support::Interrupted("interrupted before the traced run");
+      if (seconds && steady_seconds() - begin >= *seconds)
+        throw OutOfTime("the traced run had no time");
+    };
+    Bench bench(device.gpu, *one.sequence, TimingMode::each, require_time);
     TraceRun trace =
         trace_of_spans(*one.sequence, one.headers, bench.run(one.headers, Release::ungated));
     trace.device = device.name();

@@ -14,6 +14,7 @@
 #include "tools/fence_scope/run/vgpu_process.hpp"
 #include "tools/fence_scope/sequence/sequence_rules.hpp"
 #include "tools/support/command.hpp"
+#include "tools/support/interrupt.hpp"
 
 namespace uptempo::fence_scope {
 namespace {
@@ -216,10 +217,11 @@ std::vector<Evidence> gather_evidence(std::span<const Case> cases, const JudgeOp
     report_progress(name);
     const auto left = options.seconds_left ? options.seconds_left() : std::nullopt;
     try {
-      if (left && *left <= 0) throw OutOfTime("no time is left");
       return run_under_vgpu(launcher_options, arguments, left);
     } catch (const OutOfTime&) {
       if (options.left_out) options.left_out(name);
+      return std::nullopt;
+    } catch (const support::Interrupted&) {
       return std::nullopt;
     }
   };

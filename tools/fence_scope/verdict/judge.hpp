@@ -59,7 +59,7 @@ struct JudgeOptions {
   std::function<void(const std::string&)> left_out{};
 };
 // Starts 1 + seeds processes in succession and waits for them. Evidence of a process that was left
-// out is missing. Uses the device of
+// out is missing, and so is that of the processes since support::interrupted(). Uses the device of
 // $UPTEMPO_VGPU_DEVICE, if set.
 // Errors: std::runtime_error with a process's message if it fails, or if uptempo-vgpu is not found.
 // Thread safety: one thread at a time.

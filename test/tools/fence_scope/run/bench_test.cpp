@@ -224,7 +224,7 @@ TEST_CASE_METHOD(test::OnDevice, "a dry run counts and prints the packets, and s
   CHECK(counts.agent_releases == 2);
   CHECK_FALSE(counts.l1_lines_invalidated.has_value());
 
-  const std::string text = chain.dry_run(chain.planned());
+  const std::string text = dry_run(chain.sequence(), chain.planned());
   CHECK(text.find("queue 0: 'link 0'\nkernel_dispatch barrier acquire=system release=agent") !=
         std::string::npos);
   CHECK(text.find("queue 0: 'link 2'\nkernel_dispatch barrier acquire=agent release=system") !=
@@ -233,7 +233,7 @@ TEST_CASE_METHOD(test::OnDevice, "a dry run counts and prints the packets, and s
         std::string::npos);
 
   Bench two(gpu, make_workload("producer-consumer", small("producer-consumer")));
-  CHECK(two.dry_run(two.planned()).find("queue 1: 'consume 0' waits\nbarrier_and") !=
+  CHECK(dry_run(two.sequence(), two.planned()).find("queue 1: 'consume 0' waits\nbarrier_and") !=
         std::string::npos);
   CHECK(two.counts(two.planned()).interrupts == 2);
   CHECK(two.plan().headers == two.planned());

@@ -126,7 +126,13 @@ TEST_CASE("a user's program file is traced, and a report is replayed with a trac
   const ordered_json trace = trace_of({"explain", "--program", program, "--json", report});
   CHECK(events_of(trace, "b", "dispatch").size() == 2);
   CHECK(contents_of(report).find("--trace") == std::string::npos);
-  const CommandResult again = run_command({FENCE_SCOPE, "--replay", report, "--trace", file});
+  // The report names the program file, and the user confirms that it is read.
+  const CommandResult unnamed = run_command({FENCE_SCOPE, "--replay", report, "--trace", file});
+  CHECK(unnamed.exit_code == 2);
+  CHECK(unnamed.err.find("reads '" + program + "'; name the file to read with --program") !=
+        std::string::npos);
+  const CommandResult again =
+      run_command({FENCE_SCOPE, "--replay", report, "--program", program, "--trace", file});
   CAPTURE(again.err);
   REQUIRE(again.exit_code == 0);
   const ordered_json replayed = ordered_json::parse(contents_of(file));
