@@ -322,7 +322,6 @@ support::ExitCode run_sweep(const SweepOptions& options, const Invocation& call)
                       points.size() - added, points.size(), sequence.steps.size()));
       break;
     } catch (const support::Interrupted&) {
-      if (added == 0) throw;
       break;
     }
   }

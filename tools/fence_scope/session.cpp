@@ -56,8 +56,8 @@ Session::~Session() = default;
 
 Bench& Session::add(const Sequence& sequence, double share) {
   const auto require_time = [&] {
-    if (support::interrupted())
-      throw support::Interrupted("interrupted before anything was measured");
+    if (support::interrupted() && !impl_->benches.empty())
+      throw support::Interrupted("interrupted before another sequence");
     const std::optional<double> left = seconds_left(impl_->method, share, steady_seconds());
     if (left && *left <= 0)
       throw OutOfTime("--seconds left no time for a reference run of the sequence");

@@ -23,7 +23,8 @@ class Session {
   ~Session();
 
   // Creates the bench of another sequence. Errors: as of Bench's constructor; OutOfTime when this
-  // share of the run's seconds is over; support::Interrupted once support::interrupted().
+  // share of the run's seconds is over; support::Interrupted once support::interrupted(), unless it
+  // is the first sequence, without which there is no report.
   Bench& add(const Sequence& sequence, double share);
   void add_cells(std::vector<Cell> cells);  // to the bench that was added last
 

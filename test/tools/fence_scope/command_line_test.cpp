@@ -19,7 +19,7 @@ TEST_CASE("a command is repeated with its seed and device, and without the files
   CHECK(repeated({"scopes", "--json", "-", "--workload", "chain", "--csv=-"}, 7, true) ==
         Words{"scopes", "--workload", "chain", "--seed", "7", "--device", "virtual"});
   CHECK(repeated({"scopes", "--seed", "3", "--device=auto", "--bytes=4K", "--dry-run"}, 3, false) ==
-        Words{"scopes", "--bytes", "4K", "--seed", "3", "--device", "hardware"});
+        Words{"scopes", "--bytes", "4096", "--seed", "3", "--device", "hardware"});
   CHECK(repeated({"scopes", "--trace", "-", "--cell=acquire none", "--position", "first,last"}, 3,
                  true) ==
         Words{"scopes", "--position", "first,last", "--seed", "3", "--device", "virtual"});

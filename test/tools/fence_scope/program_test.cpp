@@ -247,7 +247,7 @@ TEST_CASE("--dry-run needs no device and dispatches nothing") {
   const std::string trace = directory.file("trace");
   for (const std::vector<std::string>& command :
        {std::vector<std::string>{"scopes"},
-        {"scopes", "--workload", "producer-consumer", "--kernels", "4"},
+        {"scopes", "--workload", "producer-consumer", "--kernels", "8"},
         {"explain", "--workload", "copy-kernel-copy"},
         {"sweep"}}) {
     CAPTURE(command);
@@ -321,7 +321,7 @@ TEST_CASE("a stranger's report writes and reads no file that it names") {
   const TemporaryDirectory directory;
   const std::string file = directory.file("report.json"), victim = directory.file("victim"),
                     theirs = directory.file("theirs.json");
-  REQUIRE(quick({"scopes", "--workload", "empty", "--kernels", "2", "--json", file}).exit_code ==
+  REQUIRE(quick({"scopes", "--workload", "empty", "--kernels", "3", "--json", file}).exit_code ==
           0);
   const json honest = json::parse(contents_of(file));
   std::ofstream(victim) << "precious";
