@@ -96,7 +96,8 @@ class RunningCommand {
     const End end = wait(status);
     // With `stop` the program leads a group, which its own children are in, too.
     if (end != End::ended) kill(stop_ ? -process_ : process_, SIGKILL);
-    if (end != End::ended || !is_polled()) waitpid(process_, &status, 0);
+    if (!is_polled()) waitpid(process_, &status, 0);
+    if (end != End::ended) reap_killed(status);
     process_ = -1;
     return {.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status),
             .timed_out = end == End::timed_out,
@@ -109,6 +110,13 @@ class RunningCommand {
 
  private:
   enum class End { ended, timed_out, stopped };
+
+  // A process that waits inside a driver may not be killed: it is then left behind.
+  void reap_killed(int& status) const {
+    status = SIGKILL;
+    for (int i = 0; i < 1000 && waitpid(process_, &status, WNOHANG) == 0; ++i)
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
 
   bool is_polled() const { return seconds_ || stop_; }
   End wait(int& status) const {
