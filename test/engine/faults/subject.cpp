@@ -194,13 +194,20 @@ class Round {
   // that was submitted since has them, also on a queue that replaces the failed one.
   void look_for_reuse() {
     std::optional<Queue> replacement;
+    uint64_t begin = 0;  // its HSA queue may have had another owner
     attempt("replacement", [&] {
       replacement.emplace(*gpu_, QueueOptions{.drain_timeout = std::chrono::seconds(1)});
+      begin = hsa_queue_load_write_index_relaxed(replacement->handle());
       for (uint32_t each = 0; each < 7; ++each) (void)fill(*replacement, 3, 6);
       expect(fill(*replacement, 3, 6), 3, 6);
     });
     std::string misuse = lost_.misuse(PacketReferences::of(*other_->handle()));
-    if (replacement) misuse += lost_.misuse(PacketReferences::of(*replacement->handle()));
+    if (replacement) {
+      PacketReferences given;
+      given.add(*replacement->handle(), begin,
+                hsa_queue_load_write_index_relaxed(replacement->handle()));
+      misuse += lost_.misuse(given);
+    }
     if (lost_.misuse(PacketReferences::of(*victim_->handle())).empty())
       say("foreign", "the failed queue's ring does not contain what its failed packets used");
     if (misuse.empty())
