@@ -17,6 +17,7 @@
 #include "test/support/errors.hpp"
 #include "test/support/on_device.hpp"
 #include "test/tools/fence_scope/trace/trace_rules.hpp"
+#include "tools/fence_scope/run/dry_run.hpp"
 #include "tools/fence_scope/sequence/program_file.hpp"
 #include "tools/fence_scope/sequence/workloads.hpp"
 #include "tools/fence_scope/trace/run_trace.hpp"
