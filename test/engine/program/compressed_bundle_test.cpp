@@ -186,7 +186,7 @@ TEST_CASE("a claim of more bytes than the compressed ones can yield is refused b
   // size of 8 bytes. Last block, raw and empty.
   Bytes lie = plain("\x28\xb5\x2f\xfd\xe0");
   put(lie, uint64_t{bomb});
-  for (const uint8_t byte : {1, 0, 0}) put(lie, byte);
+  for (const int byte : {1, 0, 0}) put(lie, static_cast<uint8_t>(byte));
   CHECK(contains(refusal(header_and(lie, bomb)), "more than"));
 }
 
