@@ -33,8 +33,7 @@ TEST_CASE("a row is at most 80 columns wide, and its text begins in one column")
 TEST_CASE("the summary counts each verdict") {
   const std::string summary =
       summary_of({row(Verdict::as_assumed, ""), row(Verdict::as_assumed, ""),
-                  row(Verdict::differs, ""), row(Verdict::not_asked, "")},
-                 false);
+                  row(Verdict::differs, ""), row(Verdict::not_asked, "")});
   CHECK(contains(summary, "2 of 4 probes found what the engine assumes, 1 something else; 1 were"));
 }
 
