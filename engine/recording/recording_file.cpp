@@ -214,8 +214,8 @@ void save_recording(const Recording& recording, const std::filesystem::path& fil
                     const Bindings& memory) {
   const std::string bytes = file_of(recording, memory);
   std::error_code error;
-  // A link stays a link to its file, also one that is not there yet, and a device is not replaced by
-  // a file. At most 40 links, as the kernel.
+  // A link stays a link to its file, also one that is not there yet, and a device is not replaced
+  // by a file. At most 40 links, as the kernel.
   std::filesystem::path place = file;
   for (int i = 0; i < 40 && std::filesystem::is_symlink(place, error); ++i) {
     const std::filesystem::path target = std::filesystem::read_symlink(place, error);

@@ -16,8 +16,8 @@
 //      {"barrier": "closing"}]}                                                             (d)
 //
 // (a) Present if declared. (b) "lds": Grid::lds_bytes unless it is 0, since version 2. (c) A
-// finished packet. (d) Appended by a replay to complete the packet before it. (e) "after": numbers of
-// the nodes that it depends on, if declared, since version 3. A kernel may have
+// finished packet. (d) Appended by a replay to complete the packet before it. (e) "after": numbers
+// of the nodes that it depends on, if declared, since version 3. A kernel may have
 // "private_bytes": 4096, its PrivateBytes if given, since version 4.
 //
 // Sizes and offsets are in bytes. Values are hexadecimal, in memory order. `kernel` and `memory`

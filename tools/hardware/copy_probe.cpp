@@ -58,7 +58,7 @@ class Copies {
   }
 
  private:
-  // Of the second copy: the first one may create a queue of the engine.
+  // The speed of the second copy: the first one may create a queue of the engine.
   template <class Copy>
   static double speed_of(Stream& stream, const Copy& copy) {
     copy();

@@ -9,7 +9,7 @@
 
 namespace uptempo::support {
 
-// What prevents `file` from being written, for example "cannot write 'a/b': No such file or
+// The reason why `file` cannot be written, for example "cannot write 'a/b': No such file or
 // directory"; "" if nothing does, or if it is "-". Leaves no new file, and does not open pipes,
 // whose readers would see the end of their input.
 std::string output_problem(const std::string& file);

@@ -93,7 +93,7 @@ UPTEMPO_IS_IN_HEADER(deallocation_callback, register_deallocation_callback);
 UPTEMPO_IS_IN_HEADER(signal_value_pointer, signal_value_pointer);
 #undef UPTEMPO_IS_IN_HEADER
 
-// What a program passes to hsa_amd_queue_create: hsa_amd_queue_create_desc_t of version 1
+// The argument of hsa_amd_queue_create: hsa_amd_queue_create_desc_t of version 1
 // (hsa_ext_amd.h from interface 1.26 on; ROCm/rocm-systems pull request 6921).
 struct QueueDescriptor {
   static constexpr uint16_t kVersion = 1;

@@ -242,7 +242,7 @@ TEST_CASE("types that the module's kernel does not take are refused, and others 
   REQUIRE(hipModuleUnload(module) == hipSuccess);
 }
 
-// What dynamic_stack.hip computes.
+// The results of dynamic_stack.hip.
 uint32_t descents(uint32_t levels) {
   return 16 * levels + 120 + 3 * (levels == 0 ? 0 : descents(levels - 1));
 }

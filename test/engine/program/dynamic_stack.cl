@@ -1,5 +1,6 @@
 // A kernel that calls functions through pointers, and those call themselves the same way, so that
-// its stack has no static bound. `levels` calls are active at a time, each with an array of its own.
+// its stack has no static bound. `levels` calls are active at a time, each with an array of its
+// own.
 #pragma OPENCL EXTENSION __cl_clang_function_pointers : enable
 
 #define WORDS 16

@@ -147,7 +147,7 @@ struct Queue {
   hsa_queue_t* handle() { return &abi.hsa_queue; }
 };
 
-// What the next call makes: for each descriptor a queue, or null.
+// The results of the next call: for each descriptor a queue, or null.
 std::vector<Queue*> made;
 hsa_status_t made_with = HSA_STATUS_SUCCESS;
 
