@@ -10,7 +10,7 @@
 namespace uptempo::hardware {
 namespace {
 
-constexpr uint32_t kLength = 32768, kIterations = 5;
+constexpr uint32_t kLength = 32768, kIterations = 3;
 
 }  // namespace
 

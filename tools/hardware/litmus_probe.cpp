@@ -13,7 +13,7 @@ namespace uptempo::hardware {
 namespace {
 
 // Rounds over the corpus: at least one, then as many as this time allows.
-constexpr std::chrono::seconds kEnough{10};
+constexpr std::chrono::seconds kEnough{6};
 constexpr uint32_t kMostRounds = 20;
 
 }  // namespace
