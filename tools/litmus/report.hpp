@@ -73,7 +73,8 @@ struct Report {
   bool passed() const noexcept;
 };
 
-// A row per shape, then a line for each forbidden outcome, and one if the run was interrupted. Rows have at most 80 columns.
+// A row per shape, then a line for each forbidden outcome, and one if the run was interrupted. Rows
+// have at most 80 columns.
 std::string table(const Report& report);
 
 //   {format: "uptempo-litmus-1", device, target, virtual_gpu, hsa_version, rocr_build,

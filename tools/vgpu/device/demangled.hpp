@@ -11,8 +11,8 @@ namespace uptempo::vgpu {
 // for __cxa_demangle().
 std::string demangled(const std::string& symbol);
 
-// A kernel's name for messages: printable, demangled, without the suffix ".kd" of its descriptor's symbol, and
-// cut where it is longer than a line or two.
+// A kernel's name for messages: printable, demangled, without the suffix ".kd" of its descriptor's
+// symbol, and cut where it is longer than a line or two.
 std::string shown_kernel(const std::string& symbol);
 
 }  // namespace uptempo::vgpu

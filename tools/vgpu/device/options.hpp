@@ -105,8 +105,8 @@ struct Options {
   std::optional<uint64_t> delay;  // seed of the delays of packets, copies, doorbells and interrupts
   uint64_t seed = 1;              // for everything else; the seed of `incoherent` unless given
   static constexpr uint32_t kMostWorkers = 1024;
-  // device threads of one GPU that execute waves, at most kMostWorkers; 0: the cores available to the process, less one
-  // from 8 on, divided among the GPUs
+  // device threads of one GPU that execute waves, at most kMostWorkers; 0: the cores available to
+  // the process, less one from 8 on, divided among the GPUs
   uint32_t workers = 0;
   uint32_t kfd_minor = kNewestKfd;
   Sockets sockets;
