@@ -59,8 +59,8 @@ inline bool kfd_answers() {
 }
 
 // Whether only the owner can use the permissions of the file's group: the group has the owner's
-// name and no other members. useradd(8) creates such a group for each user, and pam_umask(8) then makes
-// the user's files writable by it.
+// name and no other members. useradd(8) creates such a group for each user, and pam_umask(8) then
+// makes the user's files writable by it.
 inline bool is_private_group(const struct stat& file) {
   std::vector<char> owner_text(1 << 14), group_text(1 << 14);
   passwd owner{}, *found_owner = nullptr;
