@@ -1,8 +1,6 @@
 #include "engine/completion/completion_thread.hpp"
 
 #include <hsa/hsa_ext_amd.h>
-#include <pthread.h>
-#include <signal.h>
 
 #include <algorithm>
 
@@ -10,6 +8,7 @@
 #include "engine/runtime/amd_extension.hpp"
 #include "engine/runtime/counters.hpp"
 #include "engine/runtime/error.hpp"
+#include "engine/runtime/library_thread.hpp"
 #include "engine/runtime/signal.hpp"
 
 namespace uptempo::detail {
@@ -172,20 +171,9 @@ void CompletionThread::start() {
   static const struct AtExit {
     ~AtExit() { of_process().stop(true); }
   } kAtExit;
-  // The program's signal handlers must run on its own threads.
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  try {
-    const std::lock_guard lock(mutex_);
-    thread_ = std::thread([this] { run(); });
-    running_ = true;
-    pthread_setname_np(thread_.native_handle(), "uptempo-waiter");
-  } catch (...) {
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    throw;
-  }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  const std::lock_guard lock(mutex_);
+  thread_ = start_library_thread("uptempo-waiter", [this] { run(); });
+  running_ = true;
 }
 
 void CompletionThread::stop(bool for_good) noexcept {

@@ -2,7 +2,6 @@
 // of nodes follows ROCT, libhsakmt/src/topology.c, topology_sysfs_check_node_supported.
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -12,6 +11,7 @@
 #include <string_view>
 #include <system_error>
 
+#include "engine/runtime/driver_file.hpp"
 #include "engine/runtime/error.hpp"
 #include "engine/topology/sources.hpp"
 
@@ -28,37 +28,8 @@ namespace {
                    "uptempo-vgpu"});
 }
 
-class Descriptor {
- public:
-  Descriptor(const std::string& file, int flags) : value_(open(file.c_str(), flags | O_CLOEXEC)) {}
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  ~Descriptor() {
-    if (value_ >= 0) close(value_);
-  }
-  int get() const noexcept { return value_; }
-
- private:
-  int value_;
-};
-
-// Returns the contents, or nothing with errno set.
-std::optional<std::string> contents(const std::string& file) {
-  const Descriptor descriptor(file, O_RDONLY);
-  if (descriptor.get() < 0) return {};
-  std::string text;
-  for (;;) {
-    char part[4096];
-    const ssize_t count = read(descriptor.get(), part, sizeof part);
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return {};
-    if (count == 0) return text;
-    text.append(part, static_cast<size_t>(count));
-  }
-}
-
 std::string required_contents(const std::string& file) {
-  std::optional<std::string> text = contents(file);
+  std::optional<std::string> text = contents_of(file);
   if (!text) unreadable(file, std::generic_category().message(errno));
   return *std::move(text);
 }
@@ -134,7 +105,7 @@ std::vector<GpuTopology> nodes_in(const SysfsPlaces& places) {
   for (uint32_t number = 0;; ++number) {
     const std::string folder = fmt::format("{}/nodes/{}", places.topology, number);
     const std::string id_file = folder + "/gpu_id";
-    const std::optional<std::string> id = contents(id_file);
+    const std::optional<std::string> id = contents_of(id_file);
     if (!id) {
       if (errno == ENOENT && number > 0) return gpus;  // past the last node
       if (errno == EPERM) continue;                    // a control group denies the device
