@@ -39,7 +39,10 @@ class Completion {
   // Constructs a complete one.
   Completion() = default;
 
-  // Blocks until complete. Throws Error if the queue has failed, with the queue's error.
+  // Blocks until complete. Throws Error if the queue has failed, with the queue's error. When the
+  // driver reports the loss of the GPU (a reset after a hang, an uncorrectable memory error, its
+  // removal), a wait ends so within a quarter of a second. Otherwise a wait has no limit, because a
+  // kernel may run for any time.
   void wait(WaitPolicy policy = {}) const;
   // The same with a deadline. Returns false if the deadline passes first.
   [[nodiscard]] bool wait(Deadline deadline, WaitPolicy policy = {}) const;

@@ -13,7 +13,8 @@
 // Memory faults: if the GPU faults on a memory access, the copy that a Copier waits for throws
 // Error within a quarter of a second, and every later copy throws at once. The Copier does not wait
 // for a start_* copy, and fill() waits inside ROCr: a fault in one of these ends the process,
-// unless other work of the agent claims the fault (session.hpp).
+// unless other work of the agent claims the fault (session.hpp). The loss of the GPU (a reset after
+// a hang, its removal) ends a copy in the same way, but not a fill() in which ROCr waits.
 //
 // Several GPUs: copies run on the Copier's GPU, also those from and to a peer's memory, which it
 // must have access to: a buffer that was made for both (buffer.hpp), or memory after allow_access()

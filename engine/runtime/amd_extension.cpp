@@ -25,6 +25,8 @@ AmdExtensionVersion running_amd_extension() noexcept {
   return {major, minor};
 }
 
+bool reports_lost_gpus() noexcept { return running_amd_extension() >= AmdExtensionVersion{1, 4}; }
+
 bool must_stay_initialised() noexcept {
   return running_amd_extension() == AmdExtensionVersion{1, 4};
 }

@@ -17,6 +17,10 @@ struct AmdExtensionVersion {
 // Returns 0.0 for a ROCr before 6.1. HSA must be initialised.
 AmdExtensionVersion running_amd_extension() noexcept;
 
+// True for ROCr 6.1 and newer. Older ones do not ask the driver for its event about the loss of a
+// GPU (HSA_EVENTTYPE_HW_EXCEPTION). HSA must be initialised.
+bool reports_lost_gpus() noexcept;
+
 // True for ROCr 6.1. Its hsa_shut_down locks an agent's mutex after destroying it: scratch_lock_ of
 // GpuAgent is declared after queues_, whose destructors take it (amd_gpu_agent.h at rocm-6.1.2).
 // The process can then hang or abort. HSA must be initialised.

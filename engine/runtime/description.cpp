@@ -7,6 +7,7 @@
 #include "engine/runtime/amd_extension.hpp"
 #include "engine/runtime/ring_access.hpp"
 #include "engine/runtime/runtime.hpp"
+#include "engine/runtime/session.hpp"
 #include "engine/runtime/signal.hpp"
 #include "engine/runtime/signal_budget.hpp"
 
@@ -109,6 +110,7 @@ std::string Runtime::describe() const {
           wait_any_overflows()
               ? "by signal handlers, because hsa_amd_signal_wait_any of ROCr 6.4 overwrites memory"
               : "by hsa_amd_signal_wait_any")
+      .line("loss of a GPU", Session::describe_exceptions())
       .line("tools", find_interposition().finding)
       .line("interrupt signals", facts_of_signals());
   for (size_t i = 0; i < agents_.size(); ++i)

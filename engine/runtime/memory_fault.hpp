@@ -5,8 +5,8 @@
 // reason, and aborts. A listener claims every fault of its agent. The driver stops the agent's
 // queues permanently at the first fault, so a listener constructed after it is called at once.
 //
-// Thread safety: the function runs on a thread of ROCr, or of the constructor. It may call only
-// HSA's signal functions. The destructor waits for it.
+// Thread safety: the function runs on a thread of ROCr, of the library, or of the constructor. It
+// may call only HSA's signal functions. The destructor waits for it.
 // Lifetime: any; after the end of the Runtime the function is not called.
 #pragma once
 
@@ -25,9 +25,9 @@ class Session;
 
 class MemoryFaultListener {
  public:
-  // `status` is HSA_STATUS_ERROR_MEMORY_FAULT, and `text` has the address and the reasons. ROCr 6.1
-  // and newer also report that the driver has stopped the GPU after a hang, an uncorrectable error
-  // or its removal: HSA_STATUS_ERROR_FATAL.
+  // `status` is HSA_STATUS_ERROR_MEMORY_FAULT, and `text` has the address and the reasons. If the
+  // driver has stopped the GPU after a hang, an uncorrectable error or its removal, `status` is
+  // HSA_STATUS_ERROR_FATAL.
   using Function = std::function<void(hsa_status_t status, const std::string& text)>;
 
   // Throws Error if there is no Runtime.

@@ -10,6 +10,7 @@
 #include "engine/runtime/amd_extension.hpp"
 #include "engine/runtime/counters.hpp"
 #include "engine/runtime/error.hpp"
+#include "engine/runtime/hardware_exceptions.hpp"
 #include "engine/runtime/one_rocr.hpp"
 
 namespace uptempo {
@@ -31,6 +32,10 @@ struct Process {
   bool fault_reported = false;     // since HSA was initialised
   // The driver keeps its queues stopped until the process ends. Atomic: read for every Error.
   std::atomic<bool> gpu_lost{false};
+
+  // Only for a ROCr that does not report the loss of a GPU; from the session's first listener on.
+  std::mutex exceptions_mutex;
+  std::unique_ptr<detail::HardwareExceptions> exceptions;
 
   // For the child of a fork, where the locks above may be held for ever.
   std::atomic<Session*> present{nullptr};
@@ -90,10 +95,9 @@ struct HardwareException {
 };
 constexpr int kCausedByEcc = 1 << 1;  // HSA_AMD_HW_EXCEPTION_CAUSE_ECC
 
-std::string describe(const HardwareException& exception) {
-  return (exception.reset_cause & kCausedByEcc) != 0
-             ? "the driver stopped the GPU after an uncorrectable memory error (ECC)"
-             : "the GPU hung or was removed, and the driver stopped all of its queues";
+std::string describe_loss(bool by_memory_error) {
+  return by_memory_error ? "the driver stopped the GPU after an uncorrectable memory error (ECC)"
+                         : "the GPU hung or was removed, and the driver stopped all of its queues";
 }
 
 std::string describe(const hsa_amd_gpu_memory_fault_info_t& fault) {
@@ -283,6 +287,7 @@ bool Session::holds(Kind kind, uint64_t handle) {
 
 void Session::end() noexcept {
   alive_.store(false, std::memory_order_release);
+  stop_exceptions();
   for (;;) {
     Ticket ticket;
     {
@@ -297,7 +302,42 @@ void Session::end() noexcept {
   }
 }
 
+void Session::start_exceptions() {
+  if (reports_lost_gpus()) return;
+  const std::lock_guard lock(process().exceptions_mutex);
+  // After the end, nothing would stop it.
+  if (process().exceptions || !alive()) return;
+  process().exceptions = std::make_unique<detail::HardwareExceptions>(&Session::on_lost_gpu);
+  // Before the code of an unloaded library is unmapped.
+  static const struct AtExit {
+    ~AtExit() {
+      if (!is_parents()) stop_exceptions();
+    }
+  } kAtExit;
+}
+
+void Session::stop_exceptions() noexcept {
+  std::unique_ptr<detail::HardwareExceptions> stopped;  // without the lock: waits for its thread
+  const std::lock_guard lock(process().exceptions_mutex);
+  stopped.swap(process().exceptions);
+}
+
+std::string Session::describe_exceptions() {
+  if (reports_lost_gpus()) return "reported by ROCr";
+  const std::lock_guard lock(process().exceptions_mutex);
+  if (process().exceptions && !process().exceptions->refusal().empty())
+    return "not noticed: " + process().exceptions->refusal();
+  return "reported by the driver, because ROCr before 6.1 does not";
+}
+
+void Session::on_lost_gpu(hsa_agent_t agent, bool by_memory_error) {
+  process().gpu_lost = true;
+  // Without a listener that claims it, the next one learns of it.
+  (void)report({agent, describe_loss(by_memory_error), MemoryFault::kLost});
+}
+
 uint64_t Session::listen(FaultListener listener) {
+  start_exceptions();
   const std::lock_guard lock(listeners_mutex_);
   for (const MemoryFault& fault : faults_) listener(fault);
   const uint64_t id = ++next_;
@@ -345,19 +385,24 @@ hsa_status_t Session::on_system_event(const hsa_amd_event_t* event, void* number
   if (lost) {
     HardwareException exception;
     std::memcpy(&exception, &event->memory_fault, sizeof exception);
-    fault = {exception.agent, describe(exception), MemoryFault::kLost};
+    fault = {exception.agent, describe_loss((exception.reset_cause & kCausedByEcc) != 0),
+             MemoryFault::kLost};
   } else {
     fault = {event->memory_fault.agent, describe(event->memory_fault)};
   }
+  return report(fault) ? HSA_STATUS_SUCCESS : HSA_STATUS_ERROR;
+}
+
+bool Session::report(const MemoryFault& fault) {
   // Also an ended session: work on resources that it released may have run until then.
   const std::shared_ptr<Session> session = process().latest();
-  if (session && session->notify(fault)) return HSA_STATUS_SUCCESS;
+  if (session && session->notify(fault)) return true;
   // After the listeners: an owner calls give_up() before it stops listening.
   const std::lock_guard lock(process().session_mutex);
   const std::vector<uint64_t>& agents = process().given_up;
-  if (std::ranges::find(agents, fault.agent.handle) == agents.end()) return HSA_STATUS_ERROR;
+  if (std::ranges::find(agents, fault.agent.handle) == agents.end()) return false;
   detail::count(&detail::CounterBlock::late_faults);
-  return HSA_STATUS_SUCCESS;
+  return true;
 }
 
 }  // namespace uptempo

@@ -81,8 +81,10 @@ class Session {
   // Returns true if this library has made the object in this session and not released it.
   bool holds(Kind kind, uint64_t handle);
   bool alive() const noexcept { return alive_.load(std::memory_order_acquire); }
-  // True after ROCr has reported the loss of a GPU of this process.
+  // True after the loss of a GPU of this process was reported.
   static bool has_lost_gpu() noexcept;
+  // Who reports it, and why; for Runtime::describe(). HSA must be initialised.
+  static std::string describe_exceptions();
   // True in the child of a fork of a process that had a session.
   static bool is_parents() noexcept;
   // Reason and remedy of an Error about the use of a session that belongs to the parent.
@@ -95,11 +97,12 @@ class Session {
   [[noreturn]] static void refuse_ended(std::string call, std::string asked,
                                         std::string_view destroyed, std::string remedy);
 
-  // Calls the listener, on a ROCr thread, when the GPU has faulted on a memory access. The listener
-  // may call only HSA's signal functions. Past faults are reported at once: the driver has stopped
-  // the agent's queues permanently and ROCr reports no second fault (runtime.cpp:1290 at 5.2.3), so
-  // later work would be waited for forever.
-  // ROCr 6.1 and newer report the loss of a GPU in the same way; older ones do not report it.
+  // Calls the listener, on a thread of ROCr or of the session, when the GPU has faulted on a memory
+  // access. The listener may call only HSA's signal functions. Past faults are reported at once: the
+  // driver has stopped the agent's queues permanently and ROCr reports no second fault
+  // (runtime.cpp:1290 at 5.2.3), so later work would be waited for forever.
+  // ROCr 6.1 and newer report the loss of a GPU in the same way. With older ones, the session asks
+  // the driver (hardware_exceptions.hpp), on a thread that the first listener starts.
   // A fault that no listener claims, and that cannot belong to given-up work, is passed on to
   // handlers registered by others. If none of them handles it, ROCr prints agent, address and
   // reason and aborts the process.
@@ -121,7 +124,12 @@ class Session {
   void release_late(uint64_t handle, Release release) noexcept;
   // Reports a fault to the listeners. Returns true if one claims it.
   bool notify(MemoryFault fault);
+  // As notify(), for the latest session. Also returns true for given-up work.
+  static bool report(const MemoryFault& fault);
   static hsa_status_t on_system_event(const hsa_amd_event_t* event, void* number);
+  void start_exceptions();
+  static void stop_exceptions() noexcept;
+  static void on_lost_gpu(hsa_agent_t agent, bool by_memory_error);
 
   struct Entry {
     uint64_t handle;

@@ -101,6 +101,8 @@ TEST_CASE_METHOD(OnDevice, "a Runtime describes ROCr, tools, signals and agents"
   CHECK(value_of(text, "AMD extension")
             .starts_with(reports ? std::to_string(major) + "." : "not reported"));
 
+  CHECK(value_of(text, "loss of a GPU")
+            .starts_with(reports ? "reported by ROCr" : "reported by the driver"));
   CHECK(value_of(text, "tools") == "no tool interposes");
   const std::vector<hsa_agent_t> agents = agents_of_hsa();
   for (size_t i = 0; i < agents.size(); ++i) {

@@ -405,11 +405,6 @@ class Matrix {
   support::Progress progress_;
 };
 
-// ROCr 6.1 has this function, and reports hardware exceptions.
-bool reports_hardware_exceptions() {
-  return dlsym(RTLD_DEFAULT, "hsa_amd_agent_set_async_scratch_limit") != nullptr;
-}
-
 std::string versions() {
   Dl_info info{};
   std::string library = "?";
@@ -513,7 +508,7 @@ int main(int argc, char** argv) {
     if (neighbour) return static_cast<support::ExitCode>(run_neighbour());
     Matrix matrix(launcher, only, every, from);
     matrix.add_leak();
-    for (const Row& row : device_rows(reports_hardware_exceptions()))
+    for (const Row& row : device_rows())
       if (!is_short || row.is_short) matrix.add(row);
     if (is_short) {
       matrix.add({.place = "ioctl=CREATE_QUEUE", .errors = {"ENOMEM"}}, 3);

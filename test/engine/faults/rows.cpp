@@ -4,7 +4,7 @@
 
 namespace uptempo::faults {
 
-std::vector<Row> device_rows(bool exceptions) {
+std::vector<Row> device_rows() {
   std::vector<Row> rows;
   for (const char* const name :
        {"WAVE_ABORT", "WAVE_TRAP", "WAVE_MATH_ERROR", "WAVE_ILLEGAL_INSTRUCTION",
@@ -50,20 +50,16 @@ std::vector<Row> device_rows(bool exceptions) {
   for (const char* const kind : {"reset", "gone"}) {
     rows.push_back({.name = std::string("GPU: ") + kind,
                     .inject = std::string("packet type=dispatch ") + kind,
-                    .must_fail = exceptions,
                     .other_continues = false,
                     .again_works = false,
-                    .reported = exceptions,
-                    .claimed = exceptions,
-                    .is_short = exceptions});
+                    .claimed = true,
+                    .is_short = true});
     rows.push_back({.name = std::string("GPU: ") + kind + ", with a peer",
                     .inject = std::string("packet gpu=0 type=dispatch ") + kind,
-                    .must_fail = exceptions,
                     .other_continues = false,
                     .again_works = false,
                     .late_peer_works = kind == std::string_view("reset"),
-                    .reported = exceptions,
-                    .claimed = exceptions,
+                    .claimed = true,
                     .launcher = {"--gpus", "2"},
                     .scenario = "peer"});
   }

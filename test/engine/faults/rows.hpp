@@ -27,7 +27,7 @@ struct Row {
 };
 
 // Packets, interrupts, GPUs, processes.
-std::vector<Row> device_rows(bool hardware_exceptions_are_reported);
+std::vector<Row> device_rows();
 
 // Requests that a program performs, and error numbers with which the driver may refuse them.
 struct Sweep {
