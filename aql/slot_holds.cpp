@@ -38,7 +38,7 @@ uint64_t SlotHolds::free_below(uint64_t read_index) noexcept {
       const uint64_t last = place.last.load(std::memory_order_relaxed);
       const HoldEnd end{.owner = place.owner.load(std::memory_order_relaxed),
                         .value = place.value.load(std::memory_order_relaxed)};
-      is_held = end.owner == nullptr ? read_index <= last : !is_complete_(end);
+      is_held = !is_complete_(end);
       if (is_held) break;
       // Not past the read index: a signal may show the completion before the read index does.
       next = std::min(last + 1, read_index);

@@ -23,9 +23,7 @@
 
 namespace uptempo::aql {
 
-// The event that ends a hold. `owner` null: the read index has passed the last packet of the hold,
-// which must have its barrier bit set and must not be a kernel that reads its packet. (A processor
-// launches such a packet after all earlier ones are complete: 2.9.1.)
+// The event that ends a hold.
 struct HoldEnd {
   void* owner = nullptr;
   uint64_t value = 0;

@@ -362,19 +362,22 @@ std::string format_words(const Packet64& packet) {
 std::vector<Finding> lint(const Packet64& packet) { return Linter(packet).run(); }
 
 std::string describe(const PublishResult& result) {
-  const std::string progress = std::to_string(result.published) + " of " +
-                               std::to_string(result.requested) + " packets published";
+  const std::string packets = std::to_string(result.requested) + " packets";
   switch (result.status) {
     case PublishStatus::ok:
       return {};
     case PublishStatus::resource_full:
       return "the ring was full until the deadline: " + std::to_string(result.occupancy) + " of " +
-             std::to_string(result.ring_size) + " slots in use, " + progress +
-             "; wait longer, publish fewer packets at once, or create the queue with a larger ring";
+             std::to_string(result.ring_size) + " slots in use, and none of " + packets +
+             " published; wait longer, publish fewer packets at once, or create the queue with a "
+             "larger ring";
+    case PublishStatus::too_long:
+      return packets + " do not fit into a ring of " + std::to_string(result.ring_size) +
+             " slots; publish fewer packets at once, or create the queue with a larger ring";
     case PublishStatus::queue_failed:
       return "the queue has failed with HSA status " +
-             hex(static_cast<uint64_t>(result.queue_error)) + ", " + progress +
-             "; destroy it and create another";
+             hex(static_cast<uint64_t>(result.queue_error)) + ", and none of " + packets +
+             " published; destroy it and create another";
   }
   return {};
 }

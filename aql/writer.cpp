@@ -69,26 +69,27 @@ AqlQueueWriter::AqlQueueWriter(hsa_queue_t* queue, const std::atomic<hsa_status_
   if (owned) owned_.reset(queue);
 }
 
-bool AqlQueueWriter::wait_for_slots(uint64_t count, Deadline deadline, uint64_t& first,
-                                    PublishResult& result) noexcept {
+PublishResult AqlQueueWriter::reserve(Slots& slots, Deadline deadline) noexcept {
+  PublishResult result{.ring_size = ring_size(), .requested = slots.count};
+  if (try_reserve(slots)) return result;
   SharedRing::Waiter waiter(shared_, this);
-  Backoff backoff;
-  for (;;) {
-    if (const hsa_status_t error = queue_error(); error != HSA_STATUS_SUCCESS) {
-      result.status = PublishStatus::queue_failed;
-      result.queue_error = error;
-      result.occupancy = room().occupancy;
-      return false;
-    }
+  for (Backoff backoff;; backoff.pause(deadline)) {
     const bool last_look = deadline.passed();
-    if (claim(count, first)) return true;
-    if (last_look) {
+    result.queue_error = queue_error();
+    if (result.queue_error != HSA_STATUS_SUCCESS) {
+      result.status = PublishStatus::queue_failed;
+    } else if (slots.count > ring_size()) {
+      result.status = PublishStatus::too_long;
+    } else if (claim(slots)) {
+      return result;
+    } else if (last_look) {
       result.status = PublishStatus::resource_full;
-      result.occupancy = room().occupancy;
-      return false;
+    } else {
+      waiter.refused();
+      continue;
     }
-    waiter.refused();
-    backoff.pause(deadline);
+    result.occupancy = room().occupancy;
+    return result;
   }
 }
 
@@ -102,27 +103,6 @@ PublishResult AqlQueueWriter::publish(std::span<const Packet64> packets, Deadlin
     std::span<const Packet64> packets;
   };
   return publish(packets.size(), deadline, Copies{packets}, chunking);
-}
-
-PublishResult AqlQueueWriter::admit(uint64_t count, Deadline deadline) noexcept {
-  PublishResult result{.ring_size = ring_size(), .requested = count};
-  const uint64_t needed = count < longest_run() ? count : longest_run();
-  Backoff backoff;
-  for (;;) {
-    const Room now = room();
-    result.occupancy = now.occupancy;
-    if (const hsa_status_t error = queue_error(); error != HSA_STATUS_SUCCESS) {
-      result.status = PublishStatus::queue_failed;
-      result.queue_error = error;
-      return result;
-    }
-    if (now.free >= needed || (shared_ != nullptr && !deadline.is_now())) return result;
-    if (deadline.passed()) {
-      result.status = PublishStatus::resource_full;
-      return result;
-    }
-    backoff.pause(deadline);
-  }
 }
 
 std::span<Packet64> AqlQueueWriter::free_run(uint64_t skip) noexcept {

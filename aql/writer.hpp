@@ -1,10 +1,12 @@
-// AqlQueueWriter writes packets directly into the ring of an HSA queue: reserve, fill, publish,
-// ring the doorbell.
+// AqlQueueWriter writes packets directly into the ring of an HSA queue: reserve, fill, commit.
 //
-//   AqlQueueWriter writer = AqlQueueWriter::own(queue);
-//   PublishResult r = writer.publish(
-//       120, Deadline::after(1s),
-//       [&](uint64_t i, void* slot) noexcept { return fill(slot, packets[i]); });
+//   AqlQueueWriter writer = AqlQueueWriter::borrow(queue);
+//   Slots slots{120};
+//   if (const PublishResult refused = writer.reserve(slots, Deadline::after(1s)); !refused) ...
+//   writer.commit(slots, [&](uint64_t i, void* slot) noexcept { return fill(slot, packets[i]); });
+//
+// reserve() is the only step that can wait or fail. commit() stores the packets and rings the
+// doorbell. publish() makes both steps.
 //
 // Publication order (HSA Platform System Architecture 1.2, 2.8 and 2.9): for each packet, the
 // writer stores bytes 4..63 first and the first 32 bits last, with a 32-bit release store. Until
@@ -47,11 +49,9 @@
 // Thread safety: one thread at a time per writer.
 // Lifetime: the writer destroys an owned queue; a borrowed queue outlives the writer.
 // Back-pressure: the writer proves room before it stores the first byte, so a refused publication
-// leaves no trace. A publication of up to longest_run() packets is all or nothing. A longer one is
-// published in portions; if the deadline passes, PublishResult::published holds the number of whole
-// packets already published and rung. A waiting thread spins for about 1 us, then yields, then
-// sleeps 50 us to 1 ms at a time, and holds no lock. Waiting ends at once when `error` shows that
-// the queue has failed. For a borrowed queue without an error source, only the deadline ends it.
+// leaves no trace. A waiting thread spins for about 1 us, then yields, then sleeps 50 us to 1 ms at
+// a time, and holds no lock. Waiting ends at once when `error` shows that the queue has failed. For
+// a borrowed queue without an error source, only the deadline ends it.
 // The read index frees slots only; kernargs and signals stay in use until completion. Slots of
 // kernels that read their packets also do, if the caller holds them (slot_holds.hpp).
 // Cost: no virtual call, lock, allocation or system call. The read index (a line that the device
@@ -80,8 +80,7 @@ namespace uptempo::aql {
 
 // How a publication is split. With `lead`, the first packets start executing while the writer
 // stores the rest (packets written in place are already stored). Each further doorbell costs a
-// device write (100-300 ns over PCIe). A publication longer than longest_run() is also split at
-// half the ring, so that one half fills while the other drains.
+// device write (100-300 ns over PCIe).
 struct Chunking {
   uint32_t lead = 0;            // packets of the first chunk; 0: same as the others
   uint32_t chunk = UINT32_MAX;  // packets of every other chunk, at least 1
@@ -93,6 +92,7 @@ struct Chunking {
 enum class PublishStatus : uint8_t {
   ok,
   resource_full,  // no room in the ring until the deadline
+  too_long,       // more packets than the ring has slots
   queue_failed,   // the error source holds a status other than HSA_STATUS_SUCCESS
 };
 
@@ -103,9 +103,8 @@ struct [[nodiscard]] PublishResult {
   uint32_t ring_size = 0;   // packets
   uint64_t occupancy = 0;   // slots in use at the last check
   uint64_t requested = 0;   // packets requested
-  uint64_t published = 0;   // packets published; equals requested when ok
-  uint64_t last_index = 0;  // index of the last packet published; meaningful when published > 0
-  uint64_t doorbells = 0;   // rung; a shared producer also rings for packets of others
+  uint64_t last_index = 0;  // of publish(): index of the last packet
+  uint64_t doorbells = 0;   // of publish(): rung; a shared producer also rings for packets of others
 
   explicit operator bool() const noexcept { return status == PublishStatus::ok; }
 };
@@ -118,12 +117,18 @@ struct Room {
   uint64_t free = 0;
 };
 
-// Argument of publish(): emit(uint64_t i, void* slot) noexcept -> uint32_t. A function that may
+// Consecutive slots of the ring.
+struct Slots {
+  uint64_t count = 0;
+  uint64_t first = 0;  // packet index; set by reserve()
+};
+
+// Argument of commit(): emit(uint64_t i, void* slot) noexcept -> uint32_t. A function that may
 // throw does not compile (invariant: nothing fallible between reserving a slot and publishing it).
 template <class Emit>
 concept Emitter = std::is_nothrow_invocable_r_v<uint32_t, Emit&, uint64_t, void*>;
 // An Emitter that can also store many packets at once: emit(uint64_t i, std::span<Packet64> slots)
-// noexcept stores whole packets from the i-th on (store_behind_gate() in packet.hpp). publish()
+// noexcept stores whole packets from the i-th on (store_behind_gate() in packet.hpp). commit()
 // calls it for all packets of a chunk except the first.
 template <class Emit>
 concept RunEmitter =
@@ -142,9 +147,7 @@ class AqlQueueWriter {
   static AqlQueueWriter borrow(hsa_queue_t* queue, const std::atomic<hsa_status_t>* error = nullptr,
                                RingAccess access = RingAccess::direct);
 
-  // Creates one of several writers over `ring`, which outlives them. Slots that one publish()
-  // reserves at a time are contiguous (all of them if they fit in the ring). Packets of other
-  // writers may appear between the portions of a longer publication.
+  // Creates one of several writers over `ring`, which outlives them.
   static AqlQueueWriter share(SharedRing& ring, const std::atomic<hsa_status_t>* error = nullptr);
 
   // Sets a second error source, read like the first one. Null removes it.
@@ -165,29 +168,32 @@ class AqlQueueWriter {
                               : std::atomic_ref(holds_).load(std::memory_order_acquire);
   }
 
-  // Publishes `count` packets. Calls emit(i, slot) for i = 0 .. count-1 in order (a RunEmitter gets
-  // the first packet of a chunk last). emit fills bytes 4..63 of the 64-byte aligned slot and
-  // returns the first 32 bits, as fill() in packet.hpp does. It must be noexcept. It is called only
-  // after room is proven. `hold`: the slots stay in use until then. Requires holds() and at most
-  // longest_run() packets.
+  // Proves room for slots.count packets (exclusive), or claims these slots for this thread
+  // (shared), and sets slots.first. Returns false at once if the queue has failed or there is no
+  // room. Exclusive producers may leave the slots unused; shared producers must commit() them.
+  bool try_reserve(Slots& slots) noexcept {
+    return queue_error() == HSA_STATUS_SUCCESS && claim(slots);
+  }
+  // The same, but waits for room until the deadline. More than longest_run() slots may never be
+  // free together.
+  PublishResult reserve(Slots& slots, Deadline deadline) noexcept;
+  // The reserved slots stay in use until then. Requires holds().
+  void hold(const Slots& slots, const HoldEnd& end) noexcept {
+    holds()->add(slots.first, slots.first + slots.count - 1, end);
+  }
+  // Publishes packets in the reserved slots. Calls emit(i, slot) for i = 0 .. count-1 in order (a
+  // RunEmitter gets the first packet of a chunk last). emit fills bytes 4..63 of the 64-byte
+  // aligned slot and returns the first 32 bits, as fill() in packet.hpp does. It must be noexcept.
+  // Returns the number of doorbells rung.
   template <Emitter Emit>
-  PublishResult publish(uint64_t count, Deadline deadline, Emit&& emit, Chunking chunking = {},
-                        const HoldEnd* hold = nullptr);
+  uint64_t commit(const Slots& slots, Emit&& emit, Chunking chunking = {}) noexcept;
 
-  // Publishes finished packets.
+  // reserve() and commit().
+  template <Emitter Emit>
+  PublishResult publish(uint64_t count, Deadline deadline, Emit&& emit, Chunking chunking = {});
+  // The same for finished packets.
   PublishResult publish(std::span<const Packet64> packets, Deadline deadline,
                         Chunking chunking = {});
-
-  // Proves room for `count` packets, or for longest_run() if that is less, and changes nothing.
-  // With exclusive producers, the next publish() of up to that many packets does not wait. With
-  // shared producers, it refuses only if the deadline is Deadline::now(): a thread that waits here
-  // holds no slots, so publish() does the waiting.
-  PublishResult admit(uint64_t count, Deadline deadline) noexcept;
-  // Like admit(), but does not wait and does not report. Returns false for shared producers.
-  bool admits_now(uint64_t count) noexcept {
-    return shared_ == nullptr && queue_error() == HSA_STATUS_SUCCESS &&
-           has_room(count < longest_run() ? count : longest_run());
-  }
 
   // For exclusive producers that write packets in place. Returns the contiguous free slots after
   // the next `skip` slots; empty if there are none. `skip` is at least 1, because the next slot is
@@ -195,18 +201,9 @@ class AqlQueueWriter {
   // it does not publish the packets, it must set their headers to INVALID again.
   std::span<Packet64> free_run(uint64_t skip) noexcept;
   Packet64* ring() const noexcept { return ring_; }
-  // Holds the slots of the next `count` packets. Requires holds().
-  void hold_next(uint64_t count, const HoldEnd& end) noexcept {
-    holds_->add(next_, next_ + count - 1, end);
-  }
-  // Publishes `first` and the count - 1 whole packets stored in the slots after it. The caller has
-  // proven room, so nothing can fail. Returns the number of doorbells rung.
+  // Publishes `first` and the count - 1 whole packets stored in the slots after it, in reserved
+  // slots. Returns the number of doorbells rung.
   uint64_t publish_in_place(const Packet64& first, uint64_t count, Chunking chunking) noexcept;
-
-  // publish() for an exclusive producer that has proven room for all of the packets: nothing can
-  // fail. Returns the number of doorbells rung.
-  template <Emitter Emit>
-  uint64_t publish_proven(uint64_t count, Emit&& emit, Chunking chunking) noexcept;
 
   // True if other code has published to the queue since this writer last did: the visible write
   // index is not where this writer left it. Always false for shared producers, and where tools may
@@ -217,7 +214,7 @@ class AqlQueueWriter {
 
   Room room() const noexcept;
   uint32_t ring_size() const noexcept { return mask_ + 1; }
-  // The most slots that the writer waits for at a time. Some processors advance the read index in
+  // The most slots that are certain to become free together. Some processors advance the read index in
   // groups of eight packets or not after every packet (ROCm/rocm-systems 9249; ROCr's
   // amd_aql_queue.cpp), so up to seven slots of taken packets may stay in use until more packets
   // follow. A ring of fewer than 16 packets needs a processor that does not.
@@ -268,12 +265,7 @@ class AqlQueueWriter {
 
   hsa_status_t queue_error() const noexcept;
   bool has_room(uint64_t count) noexcept;
-  bool claim(uint64_t count, uint64_t& first) noexcept;
-  // Returns true when `count` slots are proven free (exclusive) or claimed (shared) from `first`
-  // on. Otherwise returns false with the reason in `result`.
-  bool reserve(uint64_t count, Deadline deadline, uint64_t& first, PublishResult& result) noexcept;
-  bool wait_for_slots(uint64_t count, Deadline deadline, uint64_t& first,
-                      PublishResult& result) noexcept;
+  bool claim(Slots& slots) noexcept;
 
   Packet64* ring_ = nullptr;
   uint32_t mask_ = 0;
@@ -303,17 +295,11 @@ inline bool AqlQueueWriter::has_room(uint64_t count) noexcept {
   return next_ + count - read_seen_ <= ring_size();
 }
 
-inline bool AqlQueueWriter::claim(uint64_t count, uint64_t& first) noexcept {
-  first = next_;
-  if (shared_ == nullptr) return has_room(count);
-  backoff_.wait(count);
-  return shared_->claim(this, count, read_seen_, first);
-}
-
-inline bool AqlQueueWriter::reserve(uint64_t count, Deadline deadline, uint64_t& first,
-                                    PublishResult& result) noexcept {
-  if (queue_error() == HSA_STATUS_SUCCESS && claim(count, first)) return true;
-  return wait_for_slots(count, deadline, first, result);
+inline bool AqlQueueWriter::claim(Slots& slots) noexcept {
+  slots.first = next_;
+  if (shared_ == nullptr) return has_room(slots.count);
+  backoff_.wait(slots.count);
+  return shared_->claim(this, slots.count, read_seen_, slots.first);
 }
 
 template <class Emit>
@@ -374,11 +360,11 @@ inline uint64_t AqlQueueWriter::publish_in_place(const Packet64& first, uint64_t
 }
 
 template <Emitter Emit>
-uint64_t AqlQueueWriter::publish_proven(uint64_t count, Emit&& emit, Chunking chunking) noexcept {
+uint64_t AqlQueueWriter::commit(const Slots& slots, Emit&& emit, Chunking chunking) noexcept {
   uint64_t doorbells = 0, done = 0;
-  for (uint64_t chunk = chunking.first(); done < count; chunk = chunking.next()) {
-    if (chunk > count - done) chunk = count - done;
-    doorbells += write_chunk(next_, chunk, done, emit);
+  for (uint64_t chunk = chunking.first(); done < slots.count; chunk = chunking.next()) {
+    if (chunk > slots.count - done) chunk = slots.count - done;
+    doorbells += write_chunk(slots.first + done, chunk, done, emit);
     done += chunk;
   }
   return doorbells;
@@ -386,29 +372,12 @@ uint64_t AqlQueueWriter::publish_proven(uint64_t count, Emit&& emit, Chunking ch
 
 template <Emitter Emit>
 PublishResult AqlQueueWriter::publish(uint64_t count, Deadline deadline, Emit&& emit,
-                                      Chunking chunking, const HoldEnd* hold) {
-  PublishResult result{.ring_size = ring_size(), .requested = count};
-  // A publication that the ring can take is reserved whole; a longer one goes by halves of the
-  // ring.
-  const uint64_t portion_limit = count <= longest_run() ? count : (ring_size() + 1) / 2;
-  uint64_t chunk_limit = chunking.first();
-  while (result.published < count) {
-    const uint64_t remaining = count - result.published;
-    const uint64_t portion = remaining < portion_limit ? remaining : portion_limit;
-    uint64_t first = 0;
-    if (!reserve(portion, deadline, first, result)) return result;
-    if (hold != nullptr) [[unlikely]]
-      holds()->add(first, first + portion - 1, *hold);
-    for (uint64_t written = 0; written < portion;) {
-      const uint64_t rest = portion - written;
-      const uint64_t chunk = rest < chunk_limit ? rest : chunk_limit;
-      result.doorbells += write_chunk(first + written, chunk, result.published, emit);
-      written += chunk;
-      result.published += chunk;
-      chunk_limit = chunking.next();
-    }
-    result.last_index = first + portion - 1;
-  }
+                                      Chunking chunking) {
+  Slots slots{count};
+  PublishResult result = reserve(slots, deadline);
+  if (!result) return result;
+  result.last_index = slots.first + count - 1;
+  result.doorbells = commit(slots, emit, chunking);
   return result;
 }
 

@@ -61,9 +61,9 @@ void Timeline::cancel() noexcept {
   publications_.cancel();
 }
 
-void Timeline::expect_times(size_t packets) {
+void Timeline::expect_times(uint64_t value, size_t packets) {
   const std::lock_guard lock(mutex_);
-  times_.reserve(place(publications_.last_begun() + 1), packets);
+  times_.reserve(place(value), packets);
 }
 
 void Timeline::time(ReadTimes read) {

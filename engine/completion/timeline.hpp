@@ -107,8 +107,9 @@ class Timeline {
   // Marks the last begun publication as timed. times() calls `read` until the publication is
   // reclaimed; reclaiming calls it once more. Requires expect_times() before begin().
   void time(ReadTimes read);
-  // The next publication may be timed, with this many packets at most. Throws std::bad_alloc.
-  void expect_times(size_t packets);
+  // The publication with this value, which has not begun, may be timed, with this many packets at
+  // most. Throws std::bad_alloc.
+  void expect_times(uint64_t value, size_t packets);
   // False if reclaim() would reclaim nothing.
   bool oldest_is_finished() const noexcept {
     if (publications_.pending() == 0) return false;

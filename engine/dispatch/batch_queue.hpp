@@ -7,6 +7,7 @@
 
 #include <hsa/hsa.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -55,27 +56,20 @@ class BatchQueue : public QueueResources {
     lent_.lend(block, publication.lending, timeline_);
   }
 
-  // Plans, admits and publishes. Returns empty if the deadline passed before the first packet was
+  // Plans, reserves and publishes. Returns empty if the deadline passed before the first packet was
   // published; the batch is then unchanged. For an empty batch without a completion signal of the
-  // caller, returns the last publication. Throws Error for failures that more time cannot
-  // resolve. If the deadline cuts off a publication longer than the ring, submit() throws Error,
-  // the rest stays in `publication`, and the next submit() continues with it.
+  // caller, returns the last publication. Throws Error for failures that more time cannot resolve.
+  // A publication longer than the ring is published in parts. If the deadline passes between them,
+  // submit() throws Error, the rest stays in `publication`, and the next submit() continues with it.
   std::optional<uint64_t> submit(Publication& publication, Deadline deadline);
-  // Drops an unsubmitted or partly published batch. For a partly published one, waits until the
-  // deadline for the slot of the packet that closes it. At the deadline, the queue fails: nothing
-  // tells when the published packets are complete.
-  void drop(Publication& publication, Deadline deadline) noexcept;
-  // The same, until QueueOptions::drain_timeout.
-  void drop(Publication& publication) noexcept {
-    drop(publication,
-         publication.published == 0 ? Deadline::now() : Deadline::after(options_.drain_timeout));
-  }
+  // Drops what is not published.
+  void drop(Publication& publication) noexcept;
 
-  // Throws the Error for the last submit() that returned empty.
-  [[noreturn]] void throw_last_refusal() const;
+  // Throws the Error for a submit() that found too little of a resource.
+  [[noreturn]] void throw_last_refusal(const Publication& publication) const;
 
  private:
-  enum class Refusal : uint8_t { none, ring, publications, signals, timing_signals };
+  enum class Lack : uint8_t { none, ring, publications, signals, timing_signals };
 
   struct Ended {};
   explicit BatchQueue(Ended);
@@ -83,53 +77,34 @@ class BatchQueue : public QueueResources {
   // The Runtime ends, and with it the memory that attachments write to.
   void end_attachments() noexcept;
   [[noreturn]] void refuse_failed(const Publication& publication) const;
-  [[noreturn]] static void refuse_behind(const Publication& first, const Publication& second);
   [[noreturn]] void refuse_beside_others() const;
   [[noreturn]] void refuse_longer_than_ring(size_t packets) const;
   void check_own_signal(const Publication& publication) const;
-  struct SignalNeeds {
-    uint32_t timing;      // event-less signals for timing
-    uint32_t event_less;  // timing signals; without interrupt signals, also the completion signal
-  };
-  // The steps of submit(), in order.
+  // The steps of submit(), in order. Nothing can fail or wait after reserve().
   void plan(Publication& publication, Deadline deadline);
-  bool admit(Publication& publication, Deadline deadline);
-  bool admit_when_free(Publication& publication, Deadline deadline);
-  void record_flight(const Publication& publication, uint64_t first) noexcept;
-  void place_flight(uint64_t first, const aql::PublishResult& result, uint64_t published) noexcept;
-  void publish_in_place(Publication& publication) noexcept;
-  void publish_copies(Publication& publication) noexcept;
-  aql::PublishResult publish_by_copy(Publication& publication, Deadline deadline);
-  aql::PublishResult publish_in_portions(Publication& publication, Deadline deadline);
-  uint64_t settle(Publication& publication) noexcept;
-  std::optional<uint64_t> settle_refused(Publication& publication,
-                                         const aql::PublishResult& result);
-
-  // Parts of plan() and admit().
   bool append_closing_packet(Publication& publication);
-  bool admits_at_once(const Publication& publication) noexcept;
-  SignalNeeds signal_needs(const Publication& publication) const;
-  bool await_signals(const Publication& publication, const SignalNeeds& needs, Deadline deadline);
-  bool await_ring(uint64_t packets, Deadline deadline);
-  void take_timing_signals(Publication& publication, uint32_t count) noexcept;
-  void begin(Publication& publication, hsa_signal_t completion) noexcept;
-  // Parts of settle() and drop().
-  void give_back_admission(Publication& publication) noexcept;
+  // Packets of a part of a publication longer than the ring, without its barrier packet.
+  uint64_t part_size() const noexcept { return std::max(ring_size() / 2, 2u) - 1; }
+  uint64_t parts_before_last(const Publication& publication) const noexcept;
+  bool publish_parts(Publication& publication, Deadline deadline);
+  bool reserve(Publication& publication, aql::Slots& slots, bool is_last, Deadline deadline);
+  bool reserve_when_free(Publication& publication, aql::Slots& slots, bool is_last,
+                         Deadline deadline);
+  bool await_signals(uint32_t timing, bool own_signal, Deadline deadline);
+  void publish(Publication& publication, const aql::Slots& slots) noexcept;
+  void begin(Publication& publication, bool is_last) noexcept;
+  void take_timing_signals(Publication& publication) noexcept;
+  void record_flight(const Publication& publication, uint64_t first, uint64_t packets,
+                     const FlightHeaders& headers) noexcept;
   static void take_back(Publication& publication) noexcept;
-  bool is_in_place(const Publication& publication) const noexcept;
-  bool has_proven_room(const Publication& publication) const noexcept;
   void retain(Publication& publication) noexcept;
   void retain_borrowed(Publication& publication) noexcept;
   void evict(Publication& ring_batch);
-  void close(Publication& publication, Deadline deadline) noexcept;
-  void forget(Publication& publication) noexcept;
   void vacate(Publication& publication) noexcept;
 
   LentBlocks lent_;
   Publication* ring_batch_ = nullptr;  // the only batch with unpublished packets in the ring
-  const Publication* partly_out_ =
-      nullptr;  // its last packet, which carries the signal, is not published yet
-  Refusal refusal_ = Refusal::none;
+  Lack lack_ = Lack::none;  // of the last submit() that was refused
   aql::PublishResult ring_refusal_;
   QueueAttachment* attachments_ = nullptr;
   SessionEnd session_end_;  // last: it uses the others

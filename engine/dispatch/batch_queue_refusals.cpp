@@ -49,26 +49,32 @@ void BatchQueue::refuse_ended(const Publication& publication) {
                  "Queue"});
 }
 
-void BatchQueue::throw_last_refusal() const {
+void BatchQueue::throw_last_refusal(const Publication& publication) const {
   const std::string pending = fmt::format("{} publications are unfinished", timeline_.pending());
-  switch (refusal_) {
-    case Refusal::publications:
+  const std::string published =
+      publication.published == 0
+          ? ""
+          : fmt::format("; {} of {} packets of this batch are published", publication.published,
+                        publication.packets.size());
+  switch (lack_) {
+    case Lack::publications:
       throw_exhausted("place on the timeline", fmt::format("{} publications", timeline_.capacity()),
-                      pending);
-    case Refusal::signals:
+                      pending + published);
+    case Lack::signals:
       throw_exhausted("completion signal",
-                      fmt::format("{} signals", signals_.size(SignalKind::interrupt)), pending);
-    case Refusal::timing_signals:
+                      fmt::format("{} signals", signals_.size(SignalKind::interrupt)),
+                      pending + published);
+    case Lack::timing_signals:
       throw_exhausted("set of timing signals",
-                      fmt::format("{} event-less signals", signals_.event_less()), pending);
-    case Refusal::ring:
-    case Refusal::none:
+                      fmt::format("{} event-less signals", signals_.event_less()),
+                      pending + published);
+    case Lack::ring:
+    case Lack::none:
       break;
   }
   throw_exhausted(fmt::format("run of {} slots in the ring", ring_refusal_.requested),
                   fmt::format("{} slots", writer_->ring_size()),
-                  fmt::format("{} are in use, {} packets of this batch are published",
-                              ring_refusal_.occupancy, ring_refusal_.published));
+                  fmt::format("{} are in use{}", ring_refusal_.occupancy, published));
 }
 
 // Another unfinished publication must not use the caller's completion signal: setting it to 1 again
@@ -96,16 +102,6 @@ void BatchQueue::refuse_beside_others() const {
                                     writer_->visible_write_index()),
                .remedy = "submit to a Queue of your own; order the two by a Signal "
                          "(BatchSubmitter::wait, complete_with)"});
-}
-
-// A later signal would fire before the missing packets of the first batch, and free what they use.
-void BatchQueue::refuse_behind(const Publication& first, const Publication& second) {
-  throw Error({.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
-               .call = "BatchSubmitter::submit",
-               .asked = fmt::format("{} packets after another batch", second.packets.size()),
-               .found = fmt::format("that batch is partly published: {} packets of {}",
-                                    first.published, first.packets.size()),
-               .remedy = "submit the rest of that batch first, or clear it"});
 }
 
 void BatchQueue::refuse_longer_than_ring(size_t packets) const {

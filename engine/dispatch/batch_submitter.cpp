@@ -165,7 +165,7 @@ Completion BatchSubmitter::submit(Deadline deadline, CallSite site) {
   publication_.touched.next();
   publication_.site = site;
   const std::optional<uint64_t> value = attachment_.state->submit(publication_, deadline);
-  if (!value) attachment_.state->throw_last_refusal();
+  if (!value) attachment_.state->throw_last_refusal(publication_);
   return {attachment_.state->timeline(), *value};
 }
 

@@ -26,12 +26,13 @@
 // Waiting: dispatch() may wait for a kernarg block, submit() for ring slots, signals and the
 // timeline. The try_ forms never wait; submit(Deadline) waits until a deadline. A call that runs
 // out of time throws an Error that names the exhausted resource. It leaves no half-written packet
-// and keeps the batch, so the caller can submit again. A batch longer than the ring less eight
-// slots (longest_run() in writer.hpp) may then be partly published; the next submit() publishes the
-// rest. Until then the batch accepts no more packets and the queue no other batch: both throw
-// Error. Destroying or clearing a partly published batch waits for a slot and closes it with a
-// barrier packet. If no slot becomes free within QueueOptions::drain_timeout, the queue fails as if
-// it were destroyed (queue.hpp): waits for its unfinished work, and later submissions, throw Error.
+// and keeps the batch, so the caller can submit again.
+//
+// Longer than the ring: a batch of more packets than the ring less eight slots (longest_run() in
+// writer.hpp) is published in parts, each with a barrier packet and a completion signal at its end.
+// If the deadline passes between two parts, submit() throws Error, and the next submit() publishes
+// the rest. Until then the batch accepts no more packets. Destroying or clearing it drops the rest;
+// the published parts run, and keep what they use.
 //
 // Thread safety: the thread that owns the queue.
 //

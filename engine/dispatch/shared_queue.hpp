@@ -18,11 +18,10 @@
 // that everything before it in the queue is complete, including other threads' packets. Threads
 // whose work should overlap use separate HSA queues.
 //
-// A batch longer than the ring is published in portions of half a ring, with packets of other
-// threads possibly between them. Its fence plan remains correct. Fences are agent-wide, so other
-// packets' fences only add to it. Its kernargs and inputs were written before its first packet, and
-// nothing invalidates that packet's system acquire. Its packets wait only for what they declare.
-// Until its last packet is published, only this thread's Queue refuses other batches.
+// A batch longer than the ring is published in parts of half a ring, with packets of other threads
+// possibly between them. Its fence plan remains correct. Fences are agent-wide, so other packets'
+// fences only add to it. Its kernargs and inputs were written before its first packet, and nothing
+// invalidates that packet's system acquire. Its packets wait only for what they declare.
 //
 // Back-pressure: each thread has its own timeline, signals and kernargs. All threads share the
 // ring; free slots go to the first thread that asks. A waiting thread is served next once a ring

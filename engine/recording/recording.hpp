@@ -11,8 +11,8 @@
 // Replay: for the queue, a replay is a batch: one publication with one completion signal. Its
 // fences are planned for a batch that the host has prepared. Any queue of the recording's agent can
 // replay it. Several replays may be in flight, in one queue or several. The rules of queue.hpp and
-// batch_submitter.hpp about room, deadlines and publications longer than the ring apply. A replay
-// that its deadline cuts off is partly published. The next replay() on the same queue continues it;
+// batch_submitter.hpp about room, deadlines and batches longer than the ring apply. A replay that
+// its deadline cuts off is partly published. The next replay() on the same queue continues it;
 // abandon() drops the rest.
 //
 // Patching: changes apply from the next replay on; replays in flight keep their values. A block
@@ -38,8 +38,7 @@
 // Thread safety: one owner at a time, which must also own the queue of a replay.
 //
 // Lifetime: the recording keeps its kernels loaded. Buffers must live until the last replay has
-// completed. The destructor abandons a partly published replay and waits up to 10 s for replays in
-// flight; the memory of an unfinished one
+// completed. The destructor waits up to 10 s for replays in flight; the memory of an unfinished one
 // stays until the end of the Runtime. If a queue is destroyed while a replay is partly published in
 // it, that replay ends as with abandon(). After the end of the Runtime, every call that records,
 // patches or replays throws Error.
@@ -216,8 +215,7 @@ class Recording {
   // Returns empty instead of waiting. Throws Error for a recording longer than the ring less eight
   // slots, which cannot be replayed without waiting.
   std::optional<Completion> try_replay(Queue& queue, CallSite site = CallSite::here());
-  // Ends a partly published replay with a barrier packet, for which it waits for a slot, as the
-  // destructor of a partly published batch (batch_submitter.hpp). Otherwise does nothing.
+  // Drops the rest of a partly published replay. Otherwise does nothing.
   void abandon() noexcept;
 
   // Returns the handle of a node that was recorded elsewhere, for a recording from a file

@@ -509,11 +509,15 @@ void RecordingState::make_more_flights() {
   flights_.resize(std::max<size_t>(16, 2 * flights_.size()));
 }
 
-[[gnu::always_inline]] inline void RecordingState::note_flight(BatchQueue& state,
-                                                               uint64_t value) noexcept {
-  flights_[(first_flight_ + flight_count_) & (flights_.size() - 1)] = {++replays_,
-                                                                       &state.timeline(), value};
-  ++flight_count_;
+// `resumes`: it continues the last replay, whose published parts are in flight already.
+[[gnu::always_inline]] inline void RecordingState::note_flight(BatchQueue& state, uint64_t value,
+                                                               bool resumes) noexcept {
+  const auto place = [this](size_t i) -> Flight& {
+    return flights_[(first_flight_ + i) & (flights_.size() - 1)];
+  };
+  if (resumes && flight_count_ != 0 && place(flight_count_ - 1).replay == replays_) --flight_count_;
+  replays_ += !resumes;
+  place(flight_count_++) = {replays_, &state.timeline(), value};
 }
 
 void RecordingState::require_queue(BatchQueue& state) const {
@@ -540,7 +544,7 @@ std::optional<Completion> RecordingState::submit(BatchQueue& state, Deadline dea
   publication_.touched.next();
   if (agent_ || state.agent() != nullptr || naming_queue_ != 0 || partly_out_.state != nullptr)
     require_queue(state);
-  const bool fresh = partly_out_.state == nullptr;
+  const bool resumes = partly_out_.state != nullptr;
   if (!spare_kept_) keep_spare();
   // Before the publication: after it nothing may fail.
   if (flight_count_ == flights_.size()) make_more_flights();
@@ -551,28 +555,27 @@ std::optional<Completion> RecordingState::submit(BatchQueue& state, Deadline dea
   try {
     value = state.submit(publication_, deadline);
   } catch (...) {
-    // The replay is partly published, or the queue failed, possibly with some packets published.
     const uint64_t begun = state.timeline().last_begun();
-    if (fresh && begun != before) note_flight(state, begun);
+    if (begun != before) note_flight(state, begun, resumes);
     BatchQueue::leave(partly_out_);
     partly_out_.state = nullptr;
     if (publication_.published != 0) state.join(partly_out_);
     throw;
   }
   if (!value) return {};
-  if (!fresh) {
+  if (resumes) {
     BatchQueue::leave(partly_out_);
     partly_out_.state = nullptr;
   }
   // A barrier packet may have been appended to complete a final finished packet.
   if (nodes_.size() != publication_.packets.size()) nodes_.resize(publication_.packets.size());
-  if (fresh && size() != 0) note_flight(state, *value);
+  if (size() != 0) note_flight(state, *value, resumes);
   return Completion{state.timeline(), *value};
 }
 
 Completion RecordingState::replay(BatchQueue& state, Deadline deadline) {
   if (const std::optional<Completion> completion = submit(state, deadline)) return *completion;
-  state.throw_last_refusal();
+  state.throw_last_refusal(publication_);
 }
 
 Completion RecordingState::replay(BatchQueue& state) {

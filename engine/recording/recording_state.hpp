@@ -129,7 +129,7 @@ class RecordingState {
   bool all_landed() noexcept;
   void keep_spare();
   void make_more_flights();
-  void note_flight(BatchQueue& state, uint64_t value) noexcept;
+  void note_flight(BatchQueue& state, uint64_t value, bool resumes) noexcept;
   size_t next_place(size_t flight) const noexcept { return (flight + 1) & (flights_.size() - 1); }
 
   const std::optional<Agent> agent_;  // empty without ROCr

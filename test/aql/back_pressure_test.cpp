@@ -66,13 +66,11 @@ void check_full_ring() {
     CHECK(result.ring_size == 64);
     CHECK(result.occupancy == 62);
     CHECK(result.requested == 10);
-    CHECK(result.published == 0);
   }
   SECTION("a publication that fits in the ring is all or nothing, however it is chunked") {
     const auto result =
         ring.writer.publish(10, Deadline::now(), emit_tickets(62), {.lead = 1, .chunk = 1});
     CHECK(result.status == PublishStatus::resource_full);
-    CHECK(result.published == 0);
     CHECK(ring.queue.write_index().load() == 62);
     CHECK(ring.queue.doorbell().load() == 61);
     CHECK(ring.queue.slot(62).word[0] == aql::first_word(aql::kInvalidHeader));
@@ -105,14 +103,13 @@ void check_full_ring() {
       return cpu_time_of_this_thread() - before < 60ms;
     }));
   }
-  SECTION("a publication longer than the ring reports how far it got") {
-    take(ring.queue, 62);
-    const auto result = ring.writer.publish(200, Deadline::after(5ms), emit_tickets(62));
-    CHECK(result.status == PublishStatus::resource_full);
-    CHECK(result.published == 64);
-    CHECK(result.last_index == 62 + 63);
-    CHECK(ring.queue.write_index().load() == 62 + 64);
-    CHECK(ring.queue.doorbell().load() == 62 + 63);
+  SECTION("more packets than the ring has slots are refused at once") {
+    const auto result = ring.writer.publish(65, Deadline::never(), emit_tickets(62));
+    CHECK(result.status == PublishStatus::too_long);
+    CHECK(result.ring_size == 64);
+    CHECK(result.requested == 65);
+    CHECK(ring.queue.write_index().load() == 62);
+    CHECK(ring.queue.doorbell().load() == 61);
   }
 }
 
@@ -135,20 +132,19 @@ TEST_CASE(
   check_full_ring();
 }
 
-TEST_CASE("admission proves room and changes nothing", "[writer]") {
+TEST_CASE("a reservation proves room and changes nothing", "[writer]") {
   Filled ring(64, 60);
-  CHECK(ring.writer.admit(4, Deadline::now()));
-  const auto refused = ring.writer.admit(5, Deadline::after(1ms));
+  aql::Slots four{4}, five{5};
+  CHECK(ring.writer.try_reserve(four));
+  CHECK(four.first == 60);
+  CHECK_FALSE(ring.writer.try_reserve(five));
+  const auto refused = ring.writer.reserve(five, Deadline::after(1ms));
   CHECK(refused.status == PublishStatus::resource_full);
   CHECK(refused.occupancy == 60);
   CHECK(refused.ring_size == 64);
   CHECK(ring.queue.write_index().load() == 60);
   CHECK(ring.queue.doorbell().load() == 59);
-
-  // More packets than the ring holds: admitted when the ring is empty.
-  CHECK_FALSE(ring.writer.admit(1000, Deadline::now()));
-  take(ring.queue, 60);
-  CHECK(ring.writer.admit(1000, Deadline::now()));
+  CHECK(ring.writer.reserve(four, Deadline::now()));
 }
 
 TEST_CASE("a failed queue refuses publications at once and ends a wait", "[writer]") {
@@ -160,7 +156,8 @@ TEST_CASE("a failed queue refuses publications at once and ends a wait", "[write
     CHECK(result.status == PublishStatus::queue_failed);
     CHECK(result.queue_error == HSA_STATUS_ERROR_INVALID_ISA);
     CHECK(ring.queue.write_index().load() == 3);
-    CHECK(ring.writer.admit(1, Deadline::never()).status == PublishStatus::queue_failed);
+    aql::Slots slots{1};
+    CHECK_FALSE(ring.writer.try_reserve(slots));
   }
   SECTION("a wait without deadline ends") {
     Filled ring(64, 64, &error);

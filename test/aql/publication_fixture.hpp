@@ -138,7 +138,7 @@ void interleaved(Gate gate, uint64_t seed, uint64_t first_index = 0) {
 }
 
 // Runs a reader thread against a thread that publishes `packets` packets. With `full_ring`, the
-// writer reaches the ring's end and publishes more packets at a time than it holds.
+// writer waits for room, up to the whole ring.
 template <class Publish>
 void threaded(Gate gate, uint64_t seed, uint32_t ring_size, uint64_t packets, bool full_ring) {
   CAPTURE(static_cast<int>(gate), seed, ring_size);
@@ -149,7 +149,7 @@ void threaded(Gate gate, uint64_t seed, uint32_t ring_size, uint64_t packets, bo
   std::mt19937_64 random(seed * 31);
   bool refused = false;
   for (uint64_t done = 0; done < packets && !refused;) {
-    uint64_t count = 1 + random() % (full_ring ? 2 * ring_size : ring_size / 4);
+    uint64_t count = 1 + random() % (full_ring ? ring_size : ring_size / 4);
     if (count > packets - done) count = packets - done;
     while (!full_ring && done + count - queue.read_index().load() > ring_size / 2)
       std::this_thread::yield();

@@ -38,7 +38,6 @@ std::vector<uint64_t> doorbells_of(uint64_t packets, aql::Chunking chunking, uin
       writer.publish(packets, Deadline::now(), emit_tickets(0), chunking);
   hsa_calls().reset();
   REQUIRE(result);
-  CHECK(result.published == packets);
   return rung;
 }
 
@@ -120,16 +119,6 @@ TEST_CASE(
     CHECK(doorbells_of(120, {.lead = 8, .chunk = 50}, 256) == V{7, 57, 107, 119});
     CHECK(doorbells_of(10, {.lead = 0, .chunk = 4}, 64) == V{3, 7, 9});
     CHECK(doorbells_of(3, {.lead = 1, .chunk = 0}, 64) == V{0, 1, 2});
-  }
-  SECTION(
-      "a publication longer than the ring less eight slots is published by halves of the ring") {
-    using V = std::vector<uint64_t>;
-    CHECK(doorbells_of(56, {}, 64) == V{55});
-    CHECK(doorbells_of(57, {}, 64) == V{31, 56});
-    CHECK(doorbells_of(65, {}, 64) == V{31, 63, 64});
-    CHECK(doorbells_of(1000, {.lead = 8}, 256).front() == 7);
-    CHECK(doorbells_of(1000, {}, 256) == V{127, 255, 383, 511, 639, 767, 895, 999});
-    CHECK(doorbells_of(5, {}, 1) == V{0, 1, 2, 3, 4});
   }
 }
 

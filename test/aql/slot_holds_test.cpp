@@ -60,13 +60,6 @@ TEST_CASE("a completion frees no slot that the read index has not passed", "[hol
   CHECK(holds.free_below(7) == 7);
 }
 
-TEST_CASE("a hold without owner ends when the read index has passed its last packet", "[holds]") {
-  SlotHolds holds(8, 0, is_complete);
-  holds.add(1, 4, {});
-  CHECK(holds.free_below(4) == 1);
-  CHECK(holds.free_below(5) == 5);
-}
-
 TEST_CASE("holds of one lap do not count in the next", "[holds]") {
   Owner owner{0};
   SlotHolds holds(4, 0, is_complete);
@@ -96,8 +89,10 @@ TEST_CASE("a writer with holds refuses slots that the read index has passed", "[
     const std::vector<Packet64> packets(8, dispatch());
     const auto emit = [&](uint64_t i, void* slot) noexcept { return fill(slot, packets[i]); };
     REQUIRE(writer.publish(2, Deadline::now(), emit));
-    const HoldEnd end{.owner = &owner, .value = 1};
-    REQUIRE(writer.publish(3, Deadline::now(), emit, {}, &end));
+    aql::Slots slots{3};
+    REQUIRE(writer.try_reserve(slots));
+    writer.hold(slots, {.owner = &owner, .value = 1});
+    writer.commit(slots, emit);
     REQUIRE(writer.publish(3, Deadline::now(), emit));
     queue.read_index().store(8);
     CHECK(writer.free_below() == 2);
@@ -105,7 +100,6 @@ TEST_CASE("a writer with holds refuses slots that the read index has passed", "[
     const PublishResult refused = writer.publish(3, Deadline::now(), emit);
     CHECK(refused.status == PublishStatus::resource_full);
     CHECK(refused.occupancy == 6);
-    CHECK_FALSE(writer.admit(3, Deadline::now()));
     CHECK(writer.publish(2, Deadline::now(), emit));
     owner = 1;
     CHECK(writer.free_below() == 8);

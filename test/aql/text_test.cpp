@@ -199,13 +199,16 @@ TEST_CASE("a refused publication is described by what was full and what can be d
                   .ring_size = 64,
                   .occupancy = 60,
                   .requested = 10}) ==
-        "the ring was full until the deadline: 60 of 64 slots in use, 0 of 10 packets published; "
-        "wait longer, "
-        "publish fewer packets at once, or create the queue with a larger ring");
+        "the ring was full until the deadline: 60 of 64 slots in use, and none of 10 packets "
+        "published; wait longer, publish fewer packets at once, or create the queue with a larger "
+        "ring");
+  CHECK(describe({.status = PublishStatus::too_long, .ring_size = 64, .requested = 65}) ==
+        "65 packets do not fit into a ring of 64 slots; publish fewer packets at once, or create "
+        "the queue with a larger ring");
   CHECK(describe({.status = PublishStatus::queue_failed,
                   .queue_error = HSA_STATUS_ERROR_EXCEPTION,
                   .ring_size = 64,
                   .requested = 3}) ==
-        "the queue has failed with HSA status 0x1016, 0 of 3 packets published; destroy it and "
-        "create another");
+        "the queue has failed with HSA status 0x1016, and none of 3 packets published; destroy it "
+        "and create another");
 }

@@ -1,5 +1,7 @@
 #include "tools/support/packet_queue.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <atomic>
 #include <mutex>
@@ -121,17 +123,24 @@ void PacketQueue::enable_profiling() {
 }
 
 uint64_t PacketQueue::publish(std::span<const aql::Packet64> packets, std::string_view what) {
-  const aql::PublishResult result =
-      state_->writer.publish(packets, Deadline::after(state_->patience));
-  if (!result) {
-    state_->require_alive(what);
-    throw Error({.status = HSA_STATUS_ERROR_OUT_OF_RESOURCES,
-                 .call = "PacketQueue::publish",
-                 .asked = std::to_string(packets.size()) + " packets",
-                 .found = aql::describe(result),
-                 .remedy = "look for a packet that waits for a later one"});
+  const Deadline deadline = Deadline::after(state_->patience);
+  uint64_t doorbells = 0;
+  for (size_t done = 0; done < packets.size();) {
+    const auto run = packets.subspan(
+        done, std::min<size_t>(packets.size() - done, state_->writer.longest_run()));
+    const aql::PublishResult result = state_->writer.publish(run, deadline);
+    if (!result) {
+      state_->require_alive(what);
+      throw Error({.status = HSA_STATUS_ERROR_OUT_OF_RESOURCES,
+                   .call = "PacketQueue::publish",
+                   .asked = fmt::format("{} packets after {} others", run.size(), done),
+                   .found = aql::describe(result),
+                   .remedy = "look for a packet that waits for a later one"});
+    }
+    doorbells += result.doorbells;
+    done += run.size();
   }
-  return result.doorbells;
+  return doorbells;
 }
 
 void PacketQueue::wait(hsa_signal_t signal, std::string_view what, std::chrono::nanoseconds spin) {

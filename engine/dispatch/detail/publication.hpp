@@ -95,7 +95,8 @@ struct Publication {
 
   [[no_unique_address]] GenerationTag touched;  // generation of the packets, for PacketRefs
 
-  // Set while the publication is longer than the ring and partly published.
+  // Of the last part that was published, and the number of packets in all of them: while the
+  // publication is longer than the ring and partly published.
   uint64_t value = 0;
   uint64_t published = 0;
   hsa_signal_t completion{0};

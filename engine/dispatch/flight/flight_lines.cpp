@@ -71,8 +71,8 @@ std::string FlightLog::lines() const {
               {"submission", each.entry.number},
               {"value", each.entry.value},
               {"state", name_of(each.state)},
-              {"packets", each.entry.packets}};
-    if (each.entry.first != FlightRecorder::kUnplaced) line["index"] = each.entry.first;
+              {"packets", each.entry.packets},
+              {"index", each.entry.first}};
     if (each.entry.site.file != nullptr) {
       line["file"] = each.entry.site.file;
       line["line"] = each.entry.site.line;

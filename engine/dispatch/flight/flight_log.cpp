@@ -203,7 +203,7 @@ Entries may_run(Entries entries, const FlightSource& source, const Reader& reade
   std::erase_if(entries, [&](const FlightRecorder::Entry& entry) {
     return source.timeline.glimpse(entry.value).is_complete;
   });
-  if (entries.empty() || entries.front().first == FlightRecorder::kUnplaced) return entries;
+  if (entries.empty()) return entries;
   const uint64_t value = entries.front().value;
   const auto end = std::ranges::find_if(
       entries, [&](const FlightRecorder::Entry& entry) { return entry.value != value; });
@@ -223,11 +223,9 @@ Entries may_run(Entries entries, const FlightSource& source, const Reader& reade
   return {entries.begin() + first, entries.begin() + std::max(launched, first + 1)};
 }
 
-FlightState state_of(const FlightRecorder::Entry& entry, bool is_complete, bool has_failed,
-                     bool was_taken) noexcept {
+FlightState state_of(bool is_complete, bool has_failed, bool was_taken) noexcept {
   if (is_complete) return FlightState::complete;
   if (has_failed) return FlightState::failed;
-  if (entry.first == FlightRecorder::kUnplaced) return FlightState::submitting;
   return was_taken ? FlightState::running : FlightState::waiting;
 }
 
@@ -305,23 +303,19 @@ std::string described(const FlightSubmission& submission, uint64_t read_index) {
   const std::string site = site_of(entry.site), kernels = kernels_of(submission.packets);
   std::string text =
       fmt::format("submission {}{}{}", entry.number, site.empty() ? "" : " at ", site);
-  if (entry.first == FlightRecorder::kUnplaced) {
-    text += fmt::format(", {} packets that have no slots yet", entry.packets);
-  } else {
-    text += fmt::format(", {}", range_of(entry.first, entry.packets));
-    const uint64_t taken =
-        std::clamp(read_index, entry.first, entry.first + entry.packets) - entry.first;
-    const bool holds_read_index = taken != entry.packets && read_index >= entry.first;
-    if (entry.packets == 1)
-      text += submission.state == FlightState::running ? ", taken by the packet processor"
-              : holds_read_index                       ? ", at the read index: it runs or is next"
-                                                       : ", not taken yet";
-    else if (holds_read_index)
-      text += fmt::format(", {} taken by the packet processor: packet {} runs or is next", taken,
-                          read_index);
-    else
-      text += taken == 0 ? ", none taken yet" : ", all taken by the packet processor";
-  }
+  text += fmt::format(", {}", range_of(entry.first, entry.packets));
+  const uint64_t taken =
+      std::clamp(read_index, entry.first, entry.first + entry.packets) - entry.first;
+  const bool holds_read_index = taken != entry.packets && read_index >= entry.first;
+  if (entry.packets == 1)
+    text += submission.state == FlightState::running ? ", taken by the packet processor"
+            : holds_read_index                       ? ", at the read index: it runs or is next"
+                                                     : ", not taken yet";
+  else if (holds_read_index)
+    text += fmt::format(", {} taken by the packet processor: packet {} runs or is next", taken,
+                        read_index);
+  else
+    text += taken == 0 ? ", none taken yet" : ", all taken by the packet processor";
   return kernels.empty() ? text : text + ", " + kernels;
 }
 
@@ -335,8 +329,6 @@ const char* name_of(FlightState state) noexcept {
       return "running";
     case FlightState::waiting:
       return "waiting";
-    case FlightState::submitting:
-      return "submitting";
     case FlightState::failed:
       break;
   }
@@ -359,7 +351,7 @@ FlightLog read_flight_log(const FlightSource& source, FlightScope scope) {
   uint64_t recorded = log.write_index;  // first packet index with a record
   std::vector<FlightRecorder::Entry> entries = source.records.entries();
   for (const FlightRecorder::Entry& entry : entries)
-    if (entry.first != FlightRecorder::kUnplaced) recorded = std::min(recorded, entry.first);
+    recorded = std::min(recorded, entry.first);
   Entries running = may_run(entries, source, reader);
   if (!all) {
     entries = std::move(running);
@@ -371,22 +363,21 @@ FlightLog read_flight_log(const FlightSource& source, FlightScope scope) {
     entries.insert(entries.begin(), running.begin(), running.end());
   }
   for (const FlightRecorder::Entry& entry : entries) {
-    const bool is_placed = entry.first != FlightRecorder::kUnplaced;
     const Timeline::Glimpse glimpse = source.timeline.glimpse(entry.value);
     FlightSubmission submission{
         .entry = entry,
-        .state = state_of(entry, glimpse.is_complete, log.failure.has_value(),
-                          is_placed && reader.was_taken(entry.first)),
+        .state = state_of(glimpse.is_complete, log.failure.has_value(),
+                          reader.was_taken(entry.first)),
         .signal = glimpse.signal,
         .packets = {}};
     uint64_t from = entry.first, count = entry.packets;
-    if (!all && is_placed) {
+    if (!all) {
       // From the last packet taken on.
       const uint64_t end = from + count;
       if (log.read_index > from) from = std::min(log.read_index, end) - 1;
       count = std::min(end - from, kMostAroundReadIndex);
     }
-    if (is_placed) submission.packets = reader.packets(from, count, &entry);
+    submission.packets = reader.packets(from, count, &entry);
     if (!all && !log.last.empty() && !submission.packets.empty() &&
         is_marker(submission.packets.front()))
       continue;

@@ -45,7 +45,7 @@ struct FlightPackets {
   std::string kernel{};  // of a dispatch: its name, or its address in hexadecimal
 };
 
-enum class FlightState : uint8_t { complete, running, waiting, submitting, failed };
+enum class FlightState : uint8_t { complete, running, waiting, failed };
 const char* name_of(FlightState state) noexcept;
 
 struct FlightSubmission {

@@ -12,7 +12,6 @@ std::vector<FlightRecorder::Entry> FlightRecorder::entries() const {
     const Record& record = records_[number % size];
     Entry entry{.number = number + 1,
                 .value = record.value.load(std::memory_order_acquire),
-                // before the number of packets: see place()
                 .first = record.first.load(std::memory_order_acquire),
                 .kernel = record.kernel.load(std::memory_order_acquire)};
     const uint64_t line_and_packets = record.line_and_packets.load(std::memory_order_acquire);
@@ -22,7 +21,7 @@ std::vector<FlightRecorder::Entry> FlightRecorder::entries() const {
     entry.headers = FlightHeaders::from(record.headers.load(std::memory_order_acquire));
     // The writer overwrites this record once total() is number + size.
     if (total() >= number + size) continue;
-    if (entry.value != 0) found.push_back(entry);
+    found.push_back(entry);
   }
   return found;
 }

@@ -14,9 +14,7 @@
 // whole records only. A record is not overwritten before `total()` has grown by the number of
 // records since, so a reader compares that number after it has copied the record. Every word is
 // stored with release order and loaded with acquire order, so a reader that sees a word of a later
-// record also sees the number before it. These orders cost nothing on x86. The record of a refused
-// submission has the value 0; the next one takes it and stores its value last. A reader that meets
-// both at that moment may see words of the two.
+// record also sees the number before it. These orders cost nothing on x86.
 // Cost: seven stores to lines that no other thread writes. No allocation, lock or load of a packet
 // but of its kernel. 48 bytes for each record.
 #pragma once
@@ -33,16 +31,12 @@ namespace uptempo::detail {
 
 class FlightRecorder {
  public:
-  // Records beyond the submissions that may be unfinished, for those that came before, and for a
-  // batch that is published in parts.
+  // Records beyond the submissions that may be unfinished, for those that came before.
   static constexpr uint64_t kBefore = 64;
-  // Index of packets whose slots are not claimed yet.
-  static constexpr uint64_t kUnplaced = UINT64_MAX;
-
   struct Entry {
     uint64_t number = 0;  // of the submission in this queue, from 1 on
     uint64_t value = 0;   // on the timeline
-    uint64_t first = 0;   // index of the first packet, or kUnplaced
+    uint64_t first = 0;   // index of the first packet
     uint32_t packets = 0;
     FlightHeaders headers{};
     uint64_t kernel = 0;  // kernel_object of the first packet, if that is a dispatch
@@ -55,33 +49,17 @@ class FlightRecorder {
   // Call before the first header is stored, so that a failure finds the record.
   void begin(const Entry& entry) noexcept {
     const uint64_t before = total_.load(std::memory_order_relaxed);
-    const bool replaces = before != 0 && last().value.load(std::memory_order_relaxed) == 0;
-    if (!replaces) last_ = last_ + 1 < records_.size() ? last_ + 1 : 0;
-    Record& record = last();
-    if (!replaces) record.value.store(entry.value, std::memory_order_release);
+    last_ = last_ + 1 < records_.size() ? last_ + 1 : 0;
+    Record& record = records_[last_];
+    record.value.store(entry.value, std::memory_order_release);
     record.first.store(entry.first, std::memory_order_release);
     record.kernel.store(entry.kernel, std::memory_order_release);
     record.file.store(entry.site.file, std::memory_order_release);
     record.line_and_packets.store(uint64_t{entry.site.line} << 32 | entry.packets,
                                   std::memory_order_release);
     record.headers.store(entry.headers.bits(), std::memory_order_release);
-    if (replaces)
-      record.value.store(entry.value, std::memory_order_release);
-    else
-      total_.store(before + 1, std::memory_order_release);
+    total_.store(before + 1, std::memory_order_release);
   }
-  // The last submission's packets have this place. With fewer packets than it was to have, the
-  // recorded headers are not those of its packets, and it keeps none.
-  void place(uint64_t first, uint32_t packets) noexcept {
-    Record& record = last();
-    const uint64_t before = record.line_and_packets.load(std::memory_order_relaxed);
-    if (static_cast<uint32_t>(before) != packets)
-      record.headers.store(FlightHeaders{}.bits(), std::memory_order_release);
-    record.line_and_packets.store(before >> 32 << 32 | packets, std::memory_order_release);
-    record.first.store(first, std::memory_order_release);
-  }
-  // The last submission was refused, and none of its packets was published.
-  void refuse() noexcept { last().value.store(0, std::memory_order_release); }
   // Slots of packet indices below this one have held packets that were never published.
   void note_dropped(uint64_t end) noexcept {
     if (end > dropped_.load(std::memory_order_relaxed))
@@ -100,8 +78,6 @@ class FlightRecorder {
     std::atomic<uint64_t> line_and_packets{0};
     std::atomic<uint32_t> headers{0};
   };
-  Record& last() noexcept { return records_[last_]; }
-
   std::vector<Record> records_;
   size_t last_ = SIZE_MAX;  // the writer's own: the record of submission total_, or none
   std::atomic<uint64_t> total_{0};

@@ -118,7 +118,7 @@ bool StreamQueue::has_turn(const DispatchShape& shape, bool takes_block, std::by
   check_failed();
   if (shape.reads_packet) [[unlikely]]
     make_holds();
-  if (!writer_->admits_now(slots_for_open(shape.reads_packet))) return false;
+  if (!has_slots(slots_for_open(shape.reads_packet))) return false;
   return !takes_block || try_take(shape.block_bytes, block);
 }
 
@@ -187,7 +187,7 @@ void StreamQueue::wait_for_turn(std::unique_lock<std::mutex>& lock, const Kernel
 bool StreamQueue::can_close() noexcept {
   reclaim(kReclaimInPassing);
   if (!signals_.has(SignalKind::interrupt)) signals_.sweep();
-  return timeline_.has_room() && signals_.has(SignalKind::interrupt) && writer_->admits_now(1);
+  return timeline_.has_room() && signals_.has(SignalKind::interrupt) && has_slots(1);
 }
 
 void StreamQueue::throw_short() const {
@@ -308,7 +308,7 @@ void StreamQueue::launch(Turn&& turn, StreamPosition& position, aql::Packet64& p
   const bool closes = is_long && can_close();
   const uint64_t epoch = open_epoch();
   if (turn.shape->reads_packet) [[unlikely]] {
-    writer_->hold_next(1, {.owner = &timeline_, .value = epoch});
+    writer_->hold({1, writer_->next_index()}, {.owner = &timeline_, .value = epoch});
     open_holds_ = true;
   }
   follow(position, publish(packet, flags, closes, turn.site), epoch);
@@ -352,7 +352,7 @@ Event StreamQueue::timed_event_for(StreamPosition& position,
   } else {
     await_closable(lock);
     epoch = open_epoch();
-    timeline_.expect_times(1);
+    timeline_.expect_times(epoch, 1);
     marker_times_.begin(epoch, time);
     mark();
     timeline_.time([this, epoch](std::vector<PacketTime>& times) {
@@ -417,7 +417,7 @@ void StreamQueue::wait_for(StreamPosition& position, std::span<const Event> even
 
 // For a packet of the open epoch. May release and retake the lock.
 void StreamQueue::await_slot(std::unique_lock<std::mutex>& lock) {
-  for (std::optional<Deadline> deadline; !writer_->admits_now(slots_for_open(false));) {
+  for (std::optional<Deadline> deadline; !has_slots(slots_for_open(false));) {
     if (!deadline) deadline = Deadline::after(stream_options_.patience);
     wait_for_room(lock, *deadline);
   }

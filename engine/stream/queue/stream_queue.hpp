@@ -166,6 +166,10 @@ class StreamQueue final : private StreamSpills, public QueueResources, public Si
   // Number of free slots that a packet of the open epoch requires. Only a marker frees the slots
   // that the epoch holds, so one slot is kept for it.
   uint64_t slots_for_open(bool holds) const noexcept { return holds || open_holds_ ? 2 : 1; }
+  bool has_slots(uint64_t count) noexcept {
+    aql::Slots slots{count};
+    return writer_->try_reserve(slots);
+  }
   void wait_for_room(std::unique_lock<std::mutex>& lock, Deadline deadline);
   // Like wait_for_room(), for a dispatch that may instead lack memory for a block larger than a
   // slab.

@@ -148,7 +148,7 @@ TEST_CASE("destroying a queue closes a partly published batch", "[misuse]") {
   const uint64_t value = timeline.last_begun();
   device.processor().resume();
   device.destroy_queue();
-  CHECK(timeline.is_done(value));  // not given up: the published packets have executed
+  CHECK(timeline.is_done(value));  // the published packets have executed
   check_refuses(batch, prepared);
 }
 

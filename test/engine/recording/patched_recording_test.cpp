@@ -185,17 +185,26 @@ bool set_number(Recording& recording, size_t index, Content& content, uint32_t n
   return true;
 }
 
-// The packets that a replay stored in the ring, in ring order.
+// The packets that a replay stored in the ring, in ring order, without the barrier packets at the
+// ends of the parts of a replay that is longer than the ring.
 std::vector<aql::Packet64> replayed(Bench& bench) {
+  const uint64_t from = bench.device.state().writer().next_index();
   const Completion done = bench.recording->replay(bench.device.queue(), soon());
   // Sleeps, since the packet processor needs the core.
-  REQUIRE(bench.device.processor().wait_completed(bench.device.state().writer().next_index()));
+  const uint64_t end = bench.device.state().writer().next_index();
+  REQUIRE(bench.device.processor().wait_completed(end));
   REQUIRE(done.wait(soon(), kActiveWait));  // its signal follows
   const std::vector<Completed> all = bench.device.processor().completed();
-  std::vector<aql::Packet64> packets(bench.recording->size());
+  std::vector<aql::Packet64> packets(end - from);
   for (const Completed& completed : all)
-    if (const size_t from = all.size() - packets.size(); completed.index >= from)
-      packets[completed.index - from] = completed.packet;
+    if (completed.index >= from) packets[completed.index - from] = completed.packet;
+  const aql::Packet64 last = packets.back();
+  packets.pop_back();
+  std::erase_if(packets, [](const aql::Packet64& packet) {
+    return aql::packet_type(packet.header()) == aql::PacketType::barrier_and &&
+           aql::packet_as<hsa_barrier_and_packet_t>(packet).completion_signal.handle != 0;
+  });
+  packets.push_back(last);
   return packets;
 }
 
