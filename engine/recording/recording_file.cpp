@@ -1,11 +1,8 @@
 #include "engine/recording/recording_file.hpp"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <charconv>
 #include <cstring>
@@ -15,6 +12,7 @@
 #include <string_view>
 #include <utility>
 
+#include "aql/whole_file.hpp"
 #include "engine/program/code_identity.hpp"
 #include "engine/recording/recording_payload.hpp"
 #include "engine/runtime/error.hpp"
@@ -142,61 +140,6 @@ std::unique_ptr<Recording> load(std::istream& in, const std::string& origin, boo
   return recording;
 }
 
-[[noreturn]] void refuse_to_write(const std::filesystem::path& file, std::string found) {
-  throw Error({.status = HSA_STATUS_ERROR_INVALID_FILE,
-               .call = "save_recording",
-               .asked = fmt::format("a file '{}'", file.string()),
-               .found = std::move(found),
-               .remedy =
-                   "pass a path in a directory where files may be made and there is room; what was "
-                   "there is unchanged"});
-}
-
-// A temporary file beside `file`. Its destructor removes it unless it has replaced `file`.
-class FileBeside {
- public:
-  explicit FileBeside(const std::filesystem::path& file) : file_(file) {
-    static std::atomic<unsigned> last{0};
-    do {  // a crashed process with the same number may have left this name
-      beside_ = file.string() +
-                fmt::format(".{}-{}", getpid(), last.fetch_add(1, std::memory_order_relaxed));
-      descriptor_ = open(beside_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    } while (descriptor_ < 0 && errno == EEXIST);
-    if (descriptor_ < 0) fail("a temporary file cannot be created beside it");
-  }
-  ~FileBeside() {
-    if (descriptor_ < 0) return;
-    close(descriptor_);
-    unlink(beside_.c_str());
-  }
-  FileBeside(const FileBeside&) = delete;
-  FileBeside& operator=(const FileBeside&) = delete;
-
-  void write(std::string_view bytes) {
-    while (!bytes.empty()) {
-      const ssize_t written = ::write(descriptor_, bytes.data(), bytes.size());
-      if (written < 0 && errno == EINTR) continue;
-      if (written < 0) fail("it cannot be written");
-      bytes.remove_prefix(static_cast<size_t>(written));
-    }
-  }
-  void take_its_place() {
-    // Before the rename: a name that survives a crash must not refer to a file without its bytes.
-    if (fsync(descriptor_) != 0) fail("it cannot be flushed");
-    if (rename(beside_.c_str(), file_.c_str()) != 0) fail("the temporary file cannot be renamed");
-    close(std::exchange(descriptor_, -1));
-  }
-
- private:
-  [[noreturn]] void fail(const char* what) {
-    const std::string reason = std::strerror(errno);
-    refuse_to_write(file_, fmt::format("{}: {}", what, reason));
-  }
-  const std::filesystem::path file_;
-  std::string beside_;
-  int descriptor_ = -1;
-};
-
 }  // namespace
 
 void save_recording(const Recording& recording, std::ostream& out, const Bindings& memory) {
@@ -212,22 +155,16 @@ void save_recording(const Recording& recording, std::ostream& out, const Binding
 
 void save_recording(const Recording& recording, const std::filesystem::path& file,
                     const Bindings& memory) {
-  const std::string bytes = file_of(recording, memory);
-  std::error_code error;
-  // A link stays a link to its file, also one that is not there yet, and a device is not replaced
-  // by a file. At most 40 links, as the kernel.
-  std::filesystem::path place = file;
-  for (int i = 0; i < 40 && std::filesystem::is_symlink(place, error); ++i) {
-    const std::filesystem::path target = std::filesystem::read_symlink(place, error);
-    if (error) break;
-    place = target.is_absolute() ? target : place.parent_path() / target;
-  }
-  const std::filesystem::file_status status = std::filesystem::status(place, error);
-  if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status))
-    refuse_to_write(file, "the path names something that is not a regular file");
-  FileBeside written(place);
-  written.write(bytes);
-  written.take_its_place();
+  const std::string reason =
+      aql::write_whole_file(file.string(), file_of(recording, memory), aql::InPlace::refused);
+  if (reason.empty()) return;
+  throw Error({.status = HSA_STATUS_ERROR_INVALID_FILE,
+               .call = "save_recording",
+               .asked = fmt::format("a file '{}'", file.string()),
+               .found = fmt::format("it cannot be written: {}", reason),
+               .remedy =
+                   "pass a path in a directory where files may be made and there is room; what was "
+                   "there is unchanged"});
 }
 
 std::unique_ptr<Recording> load_recording(Queue& queue, const std::filesystem::path& file,

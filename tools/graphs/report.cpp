@@ -1,18 +1,16 @@
 #include "tools/graphs/report.hpp"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdlib>
-#include <cstring>
 #include <exception>
 #include <new>
 #include <nlohmann/json.hpp>
 #include <string_view>
 
+#include "aql/whole_file.hpp"
 #include "tools/graphs/lookups.hpp"
 #include "tools/graphs/settings.hpp"
 
@@ -39,17 +37,6 @@ nlohmann::ordered_json counts(const Tally& tally) {
           {"nodes", tally.nodes.load()}};
 }
 
-// Returns whether all of it was written; errno has the reason if not.
-bool write_all(int file, std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t written = ::write(file, text.data(), text.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return false;
-    text.remove_prefix(static_cast<size_t>(written));
-  }
-  return true;
-}
-
 // Whether this process is the one that the launcher became, and not a child of it.
 bool is_launched_process() {
   const char* const process = std::getenv(kProcessVariable);
@@ -61,14 +48,10 @@ void write_json(const std::string& text, bool launched) {
   if (given == nullptr) return;
   // Children have files of their own.
   const std::string file = launched ? std::string(given) : fmt::format("{}.{}", given, ::getpid());
-  const int descriptor = ::open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  const bool is_written = descriptor >= 0 && write_all(descriptor, text);
-  const int error = errno;
-  const bool is_closed = descriptor < 0 || ::close(descriptor) == 0;
+  const std::string reason = aql::write_whole_file(file, text, aql::InPlace::written);
   // The exit status is the program's.
-  if (!is_written || !is_closed)
-    write_all(STDERR_FILENO, fmt::format("{}: cannot write '{}': {}\n", kName, file,
-                                         std::strerror(is_written ? errno : error)));
+  if (!reason.empty())
+    aql::write_all(STDERR_FILENO, fmt::format("{}: cannot write '{}': {}\n", kName, file, reason));
 }
 
 // The linker calls it when the process ends, after the program's own functions of atexit().
@@ -78,13 +61,14 @@ __attribute__((destructor)) void write_report() {
     const std::string text = Report::instance().text();
     const bool launched = is_launched_process();
     if (text.empty() && !launched) return;  // a child without graphs
-    write_all(STDERR_FILENO, text.empty() ? fmt::format("{}: the program launched no HIP graph "
-                                                        "that this library saw\n",
-                                                        kName)
-                                          : text);
+    aql::write_all(STDERR_FILENO, text.empty()
+                                      ? fmt::format("{}: the program launched no HIP graph "
+                                                    "that this library saw\n",
+                                                    kName)
+                                      : text);
     write_json(Report::instance().json(), launched);
   } catch (const std::exception& error) {
-    write_all(STDERR_FILENO, fmt::format("{}: no report: {}\n", kName, error.what()));
+    aql::write_all(STDERR_FILENO, fmt::format("{}: no report: {}\n", kName, error.what()));
   }
 }
 

@@ -16,11 +16,12 @@ std::string output_problem(const std::string& file);
 
 // Writes `text` to `file`, or to standard output if it is "-".
 //
-// The text first goes to a temporary file beside it, which then takes its name, mode, owner and
-// group. A link stays a link, and the file that it names is replaced; hard links keep the old text.
-// A device or pipe is written to. So is a file whose folder or owner does not allow a replacement:
-// then an error can leave a part.
-// Errors: std::runtime_error names the file and the reason, also of a full disk.
+// As aql::write_whole_file(): the text first goes to a file beside it, which then takes its name,
+// mode, owner and group. A device is written to, and so is a pipe if a process reads it within two
+// seconds. So is a file whose folder or owner does not allow a replacement: then an error can leave
+// a part.
+// Errors: std::runtime_error names the file and the reason, also of a full disk and of a file size
+// limit. No signal ends the process.
 void write_output(const std::string& file, std::string_view text);
 
 // The same for JSON, with a newline at the end. `indent` as of nlohmann's dump(): -1 for one line.

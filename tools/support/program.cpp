@@ -49,7 +49,7 @@ void print_error(std::string_view program, std::string message) noexcept {
   std::replace(message.begin(), message.end(), '\n', ' ');
   message = aql::printable(message);
   // The program ends with a code of its own, also where nobody reads the message.
-  std::signal(SIGPIPE, SIG_IGN);
+  for (const int signal : {SIGPIPE, SIGXFSZ}) std::signal(signal, SIG_IGN);
   std::fprintf(stderr, "%.*s: %s\n", static_cast<int>(program.size()), program.data(),
                message.c_str());
 }

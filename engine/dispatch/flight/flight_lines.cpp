@@ -2,13 +2,10 @@
 // trace; tools/aql_dump/README.md lists the others.
 #include <fmt/format.h>
 
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
-#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "aql/text.hpp"
+#include "aql/whole_file.hpp"
 #include "engine/dispatch/flight/flight_log.hpp"
 #include "engine/runtime/error.hpp"
 
@@ -89,16 +86,12 @@ std::string FlightLog::lines() const {
 }
 
 void save_lines(const std::filesystem::path& file, const std::string& lines, const char* call) {
-  const std::unique_ptr<FILE, int (*)(FILE*)> out(std::fopen(file.c_str(), "wb"), &std::fclose);
-  const bool is_written = out != nullptr &&
-                          std::fwrite(lines.data(), 1, lines.size(), out.get()) == lines.size() &&
-                          std::fflush(out.get()) == 0;
-  if (is_written) return;
-  const int error = errno;
+  const std::string reason = aql::write_whole_file(file.string(), lines, aql::InPlace::written);
+  if (reason.empty()) return;
   throw Error({.status = HSA_STATUS_ERROR_INVALID_FILE,
                .call = call,
                .asked = fmt::format("a report in '{}'", file.string()),
-               .found = fmt::format("it cannot be written: {}", std::strerror(error)),
+               .found = fmt::format("it cannot be written: {}", reason),
                .remedy = "pass a file that may be written"});
 }
 

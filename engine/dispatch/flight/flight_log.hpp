@@ -96,7 +96,7 @@ enum class FlightScope : uint8_t {
 };
 FlightLog read_flight_log(const FlightSource& source, FlightScope scope);
 
-// Writes the lines to a new file, or over an old one. Throws Error.
+// Writes the lines to a file, as aql::write_whole_file() with InPlace::written. Throws Error.
 void save_lines(const std::filesystem::path& file, const std::string& lines, const char* call);
 
 }  // namespace uptempo::detail

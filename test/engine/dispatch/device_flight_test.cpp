@@ -1,5 +1,6 @@
 // The flight recorder on a device: names of kernels, errors of faults, and the end of hung work.
 #include <hsa/hsa_ext_amd.h>
+#include <sys/resource.h>
 #include <engine/uptempo.hpp>
 #include <kernels/basics.hpp>
 #include <kernels/probes.hpp>
@@ -68,6 +69,15 @@ TEST_CASE_METHOD(OnDevice, "a report names loaded and unloaded kernels, also tho
   CHECK(contains(all, R"("kernel":"fill)"));
   CHECK(contains(error_of<Error>([&] { queue.save_report("/no/such/folder/x"); }),
                  "/no/such/folder/x"));
+  // What was there stays where the new report does not fit.
+  rlimit before{};
+  REQUIRE(getrlimit(RLIMIT_FSIZE, &before) == 0);
+  const rlimit little{.rlim_cur = 100, .rlim_max = before.rlim_max};
+  REQUIRE(setrlimit(RLIMIT_FSIZE, &little) == 0);
+  const std::string error = error_of<Error>([&] { queue.save_report(file); });
+  setrlimit(RLIMIT_FSIZE, &before);
+  CHECK(contains(error, "it cannot be written: File too large"));
+  CHECK(test::contents_of(file) == all);
 }
 
 TEST_CASE("a memory fault names the submission and the kernel", "[flight]") {

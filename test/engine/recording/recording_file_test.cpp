@@ -455,20 +455,25 @@ TEST_CASE("a recording is written to a file completely or not at all", "[recordi
                    "named are nothing"));
     CHECK(contents_of(path) == before);
   }
-  SECTION("so does a file system without space") {
+  SECTION("so does a file size limit, and SIGXFSZ does not end the process") {
     const std::string before = contents_of(path);
     rlimit old{};
     REQUIRE(getrlimit(RLIMIT_FSIZE, &old) == 0);
-    const auto old_handler = std::signal(SIGXFSZ, SIG_IGN);
+    const auto old_handler = std::signal(SIGXFSZ, SIG_DFL);
     const rlimit little{.rlim_cur = 100, .rlim_max = old.rlim_max};
     REQUIRE(setrlimit(RLIMIT_FSIZE, &little) == 0);
     const std::string error =
         error_of<Error>([&] { save_recording(*recording, path, here.memory); });
     setrlimit(RLIMIT_FSIZE, &old);
     std::signal(SIGXFSZ, old_handler);
-    CHECK(contains(error, "it cannot be written: File too large"));
+    CHECK(contains(error, "it cannot be written: File too large: the file size limit (ulimit -f)"));
     CHECK(contents_of(path) == before);
     CHECK(files_in(directory.file("")) == 1);
+  }
+  SECTION("the file keeps its mode") {
+    std::filesystem::permissions(path, std::filesystem::perms{0640});
+    save_recording(*recording, path, here.memory);
+    CHECK(std::filesystem::status(path).permissions() == std::filesystem::perms{0640});
   }
   SECTION("a link stays a link") {
     const std::string link = directory.file("link");

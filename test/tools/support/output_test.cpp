@@ -78,13 +78,17 @@ TEST_CASE("a text that does not fit leaves what was there, and no temporary file
   const pid_t process = fork();
   REQUIRE(process >= 0);
   if (process == 0) {
-    std::signal(SIGXFSZ, SIG_IGN);
+    std::signal(SIGXFSZ, SIG_DFL);
     const rlimit limit{100, 100};
     setrlimit(RLIMIT_FSIZE, &limit);
     try {
       write_output(place.file, std::string(1000, 'x'));
     } catch (const std::runtime_error& error) {
-      _exit(contains(error.what(), "'" + place.file + "': File too large") ? 0 : 1);
+      _exit(contains(error.what(),
+                     "'" + place.file +
+                         "': File too large: the file size limit (ulimit -f) is 100 bytes")
+                ? 0
+                : 1);
     }
     _exit(2);
   }
@@ -102,6 +106,20 @@ TEST_CASE("a device is written to, and is no file afterwards") {
   write_output(link, "nothing");
   CHECK(std::filesystem::is_character_file("/dev/null"));
   CHECK_THROWS_AS(write_output("/dev/full", "text"), std::runtime_error);
+}
+
+TEST_CASE("a named pipe is written to if a process reads it, else an error") {
+  const Place place;
+  REQUIRE(mkfifo(place.file.c_str(), 0600) == 0);
+  CHECK(output_problem(place.file).empty());
+  CHECK(contains(uptempo::test::error_of([&] { write_output(place.file, "text"); }),
+                 "'" + place.file + "': No such device or address: no process reads it"));
+  const int reader = open(place.file.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  REQUIRE(reader >= 0);
+  write_output(place.file, "text");
+  char text[10];
+  CHECK(read(reader, text, sizeof text) == 4);
+  close(reader);
 }
 
 TEST_CASE("two writers of one file leave one whole text") {

@@ -1,6 +1,7 @@
 #include "tools/support/program.hpp"
 
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -138,6 +139,30 @@ void close_all_streams() {
 }
 
 }  // namespace
+
+TEST_CASE("a report beyond the file size limit is an error, and no signal") {
+  const uptempo::test::TemporaryDirectory directory;
+  static std::string out, err;
+  out = directory.file("out");
+  err = directory.file("err");
+  const auto redirect = [] {
+    std::signal(SIGXFSZ, SIG_DFL);
+    dup2(open(err.c_str(), O_WRONLY | O_CREAT, 0600), STDERR_FILENO);
+    dup2(open(out.c_str(), O_WRONLY | O_CREAT, 0600), STDOUT_FILENO);
+    const rlimit limit{.rlim_cur = 300, .rlim_max = 300};
+    setrlimit(RLIMIT_FSIZE, &limit);
+  };
+  CHECK(run_redirected(redirect, [] {
+          print(std::string(1000, 'x'));
+          return exit_ok;
+        }) == 1);
+  CHECK(uptempo::test::contents_of(err) ==
+        "tried: cannot write standard output: File too large: the file size limit (ulimit -f) is "
+        "300 bytes\n");
+  // Nor does a message that does not fit change the exit code.
+  CHECK(run_redirected(redirect, []() -> ExitCode { throw UsageError(std::string(1000, 'x')); }) ==
+        2);
+}
 
 TEST_CASE("a message that cannot be written does not change the exit code") {
   for (void (*const redirect)() :
