@@ -29,6 +29,13 @@ bool is_output(CLI::Option& option) {
 // configurable unless it says so.
 bool is_repeatable(CLI::Option& option) { return option.get_configurable() && !is_output(option); }
 
+// CLI11 takes an empty number for 0, and an empty text often means the same as none.
+CLI::Option& with_value(CLI::Option& option) {
+  option.check(CLI::Validator(
+      [](const std::string& value) { return value.empty() ? "the value is empty" : ""; }, ""));
+  return option;
+}
+
 // Whether writing one file would destroy the other.
 bool is_same_file(const std::string& one, const std::string& other) {
   namespace fs = std::filesystem;
@@ -146,54 +153,54 @@ Option CommandLine::flag(const std::string& names, bool& value, const std::strin
 }
 
 Option CommandLine::option(const std::string& names, std::string& value, const std::string& help) {
-  return Option(*app_->add_option(names, value, help));
+  return Option(with_value(*app_->add_option(names, value, help)));
 }
 
 Option CommandLine::option(const std::string& names, int64_t& value, const std::string& help) {
-  return Option(*app_->add_option(names, value, help));
+  return Option(with_value(*app_->add_option(names, value, help)));
 }
 
 Option CommandLine::option(const std::string& names, uint32_t& value, const std::string& help) {
-  return Option(*app_->add_option(names, value, help));
+  return Option(with_value(*app_->add_option(names, value, help)));
 }
 
 Option CommandLine::option(const std::string& names, uint64_t& value, const std::string& help) {
-  return Option(*app_->add_option(names, value, help));
+  return Option(with_value(*app_->add_option(names, value, help)));
 }
 
 Option CommandLine::option(const std::string& names, double& value, const std::string& help) {
-  return Option(*app_->add_option(names, value, help));
+  return Option(with_value(*app_->add_option(names, value, help)));
 }
 
 Option CommandLine::option(const std::string& names, std::vector<std::string>& value,
                            const std::string& help) {
-  return Option(*app_->add_option(names, value, help));
+  return Option(with_value(*app_->add_option(names, value, help)));
 }
 
 Option CommandLine::option(const std::string& names, std::vector<uint32_t>& value,
                            const std::string& help) {
-  return Option(*app_->add_option(names, value, help));
+  return Option(with_value(*app_->add_option(names, value, help)));
 }
 
 Option CommandLine::option(const std::string& names, std::vector<uint64_t>& value,
                            const std::string& help) {
-  return Option(*app_->add_option(names, value, help));
+  return Option(with_value(*app_->add_option(names, value, help)));
 }
 
 Option CommandLine::option(const std::string& names, std::vector<double>& value,
                            const std::string& help) {
-  return Option(*app_->add_option(names, value, help));
+  return Option(with_value(*app_->add_option(names, value, help)));
 }
 
 Option CommandLine::option(const std::string& names, std::set<uint32_t>& value,
                            const std::string& help) {
-  return Option(*app_->add_option(names, value, help));
+  return Option(with_value(*app_->add_option(names, value, help)));
 }
 
 Option CommandLine::option(const std::string& names, std::function<void(double value)> store,
                            const std::string& help) {
-  return Option(*app_->add_option_function<double>(
-      names, [store = std::move(store)](const double& value) { store(value); }, help));
+  return Option(with_value(*app_->add_option_function<double>(
+      names, [store = std::move(store)](const double& value) { store(value); }, help)));
 }
 
 Option CommandLine::choice(const std::string& names, std::vector<std::string> values,

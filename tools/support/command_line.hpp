@@ -77,7 +77,7 @@ class CommandLine {
   Option flag(const std::string& names, bool& value, const std::string& help);
 
   // An option if the name begins with "--", else a positional argument. Options of vectors
-  // and sets take several values.
+  // and sets take several values. An empty value is refused.
   Option option(const std::string& names, std::string& value, const std::string& help);
   Option option(const std::string& names, int64_t& value, const std::string& help);
   Option option(const std::string& names, uint32_t& value, const std::string& help);

@@ -53,6 +53,32 @@ TEST_CASE("a value that the user names is one of the names, and the error lists 
   CHECK(colour == Colour::green);
 }
 
+TEST_CASE("an empty value is an error that names the option, whatever its type") {
+  CommandLine line("tried", "");
+  std::string text = "text", file;
+  uint32_t count = 5;
+  double ratio = 0.5;
+  std::vector<uint64_t> bytes{7};
+  std::vector<std::string> names{"a"};
+  line.option("--text", text, "");
+  line.option("--file", file, "").output_file();
+  line.option("--count", count, "");
+  line.option("--ratio", ratio, "");
+  line.option("--bytes", bytes, "").separator(',').sizes();
+  line.option("--names", names, "").separator(',');
+  line.option("argument", text, "");
+  for (const std::string option :
+       {"--text", "--file", "--count", "--ratio", "--bytes", "--names"}) {
+    CAPTURE(option);
+    for (const std::vector<std::string>& words :
+         {std::vector<std::string>{option, ""}, {option + '='}}) {
+      const std::string error = error_of<UsageError>([&] { line.parse(words); });
+      CHECK(contains(error, option + ":"));
+    }
+  }
+  CHECK(contains(error_of<UsageError>([&] { line.parse({""}); }), "argument: the value is empty"));
+}
+
 TEST_CASE("sizes have units of 1,024, and lists are checked value by value") {
   CommandLine line("tried", "");
   std::vector<uint64_t> bytes;
