@@ -4,13 +4,14 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <memory>
 #include <stdexcept>
 #include <string>
 
+#include "aql/whole_file.hpp"
 #include "tools/lint/call_site.hpp"
 #include "tools/lint/wrappers.hpp"
 
@@ -19,21 +20,20 @@ namespace {
 using namespace uptempo::lint;
 
 uint32_t sessions = 0;
-int output = -1;
+int standard_error = -1;  // a copy
 // Between OnLoad and OnUnload the lint's functions are in ROCr's tables, perhaps below another
 // tool's. ROCr 6.1 keeps tables and tools after hsa_shut_down() and calls OnLoad again.
 bool loaded = false;
 // Sessions are never destroyed: other threads may still be in their functions.
 Session* last = nullptr;
 
-int open_output(const std::string& file) {
-  // The program may close stderr before its end.
-  if (file.empty()) return fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
-  const std::string name = expand_file_name(file, getpid());
-  const int opened = open(name.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0644);
-  if (opened < 0)
-    throw std::runtime_error("file=" + name + " cannot be written: " + std::strerror(errno));
-  return opened;
+// The report's file, "" for stderr. Absolute, because the program may change its directory.
+std::string report_file(const std::string& given) {
+  if (given.empty()) return {};
+  const std::string name = expand_file_name(given, getpid());
+  const std::string reason = uptempo::aql::why_not_writable(name);
+  if (!reason.empty()) throw std::runtime_error("file=" + name + " cannot be written: " + reason);
+  return std::filesystem::absolute(name).string();
 }
 
 Settings settings_of_environment() {
@@ -52,20 +52,22 @@ extern "C" {
 bool OnLoad(HsaApiTable* table, uint64_t, uint64_t, const char* const*) {
   if (loaded) return true;
   try {
-    const Settings settings = settings_of_environment();
+    Settings settings = settings_of_environment();
+    settings.file = report_file(settings.file);
     const AmdEntries amd = check_tables(*table);
-    if (output < 0) output = open_output(settings.file);
+    // The program may close stderr before its end.
+    if (standard_error < 0) standard_error = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
     CoreApiTable core{};
     std::memcpy(&core, table->core_, std::min<size_t>(sizeof core, table->core_->version.minor_id));
     prepare_call_sites();
-    last = new Session(settings, output, ++sessions, core, amd);
+    last = new Session(settings, standard_error, ++sessions, core, amd);
     install(*last, *table->core_, amd);
     loaded = true;
     return true;
   } catch (const std::exception& error) {
     const std::string text =
         std::string("uptempo-lint: ") + error.what() + "; the program runs without the lint\n";
-    (void)!write(STDERR_FILENO, text.data(), text.size());
+    (void)uptempo::aql::write_all(STDERR_FILENO, text);
     return false;
   }
 }

@@ -11,8 +11,8 @@
 #include <ranges>
 #include <utility>
 
+#include "aql/whole_file.hpp"
 #include "tools/lint/call_site.hpp"
-#include "tools/lint/output.hpp"
 #include "tools/lint/safe_read.hpp"
 
 namespace uptempo::lint {
@@ -55,12 +55,12 @@ std::optional<double> DoorbellTimes::median() const {
   return times[times.size() / 2];
 }
 
-Session::Session(const Settings& chosen, int output, uint32_t number, const CoreApiTable& original,
-                 const AmdEntries& amd_entries)
+Session::Session(const Settings& chosen, int standard_error, uint32_t number,
+                 const CoreApiTable& original, const AmdEntries& amd_entries)
     : core(original),
       settings(chosen),
       sample_mask_(chosen.sites ? (uint64_t{1} << *chosen.sites) - 1 : ~uint64_t{0}),
-      output_(output),
+      standard_error_(standard_error),
       number_(number),
       process_(getpid()) {
   for (size_t i = 0; i < kAmdFunctions; ++i)
@@ -308,12 +308,16 @@ void Session::write_report() {
   const Report report = make_report();
   const std::string text =
       settings.format == Format::json ? to_json_lines(report, settings) : to_text(report, settings);
-  if (const int error = write_all(output_, text); error != 0) {
-    const std::string file =
-        settings.file.empty() ? "standard error" : expand_file_name(settings.file, process_);
-    (void)write_all(STDERR_FILENO, "uptempo-lint: the report cannot be written to " + file + ": " +
-                                       std::strerror(error) + "\n");
+  std::string reason, to = settings.file;
+  if (!to.empty()) {
+    reason = aql::append_to_file(to, text);
+  } else if (const int error = aql::write_all(standard_error_, text); error != 0) {
+    to = "standard error";
+    reason = aql::write_error(error);
   }
+  if (!reason.empty())
+    (void)aql::write_all(STDERR_FILENO, "uptempo-lint: the report cannot be written to " + to +
+                                            ": " + reason + "\n");
 }
 
 }  // namespace uptempo::lint

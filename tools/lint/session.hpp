@@ -36,8 +36,9 @@ class DoorbellTimes {
 
 class Session {
  public:
-  // `core`: ROCr's functions, before the lint replaces them. `output`: a file that is open.
-  Session(const Settings& settings, int output, uint32_t number, const CoreApiTable& core,
+  // `core`: ROCr's functions, before the lint replaces them. `standard_error`: a copy of it; used
+  // if settings.file is empty.
+  Session(const Settings& settings, int standard_error, uint32_t number, const CoreApiTable& core,
           const AmdEntries& amd);
 
   // A queue that hsa_queue_create(), hsa_amd_queue_intercept_create() or hsa_amd_queue_create() has
@@ -58,7 +59,8 @@ class Session {
   void note_write_indices();
   void close();
 
-  // Writes the report, once. Reads memory of HSA only where it is still mapped.
+  // Writes the report, once, in the process that made the session. Reads memory of HSA only where it
+  // is still mapped. A report that cannot be written is a line on stderr.
   void write_report();
 
   const CoreApiTable core;
@@ -107,7 +109,7 @@ class Session {
   Report make_report();
 
   std::array<void*, kAmdFunctions> amd_{};
-  const int output_;
+  const int standard_error_;
   const uint32_t number_;
   const int process_;
   KernelNames names_;

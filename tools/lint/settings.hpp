@@ -1,7 +1,7 @@
 // The settings of the environment variable UPTEMPO_LINT: key=value pairs, separated by commas.
 //
 //   format=text|json   the report as a text of at most 80 columns, or as JSON lines (text)
-//   file=PATH          writes the report there instead of to stderr; %p is the process's number
+//   file=PATH          appends the report there instead of to stderr; %p is the process's number
 //   sites=K|off        samples the call site of one doorbell in 2^K, 0 to 20 (13)
 //   top=N              prints at most N findings, 1 to 100000 (20); JSON has all
 //   cost.KIND=NS       nanoseconds that one occurrence costs on the user's device; the kinds are

@@ -15,7 +15,6 @@
 #include "tools/lint/api_tables.hpp"
 #include "tools/lint/kernel_names.hpp"
 #include "tools/lint/ledger.hpp"
-#include "tools/lint/output.hpp"
 #include "tools/lint/packet_rules.hpp"
 #include "tools/lint/report.hpp"
 #include "tools/lint/settings.hpp"
@@ -166,22 +165,6 @@ TEST_CASE("a kernel object that had several names gets four of them") {
   CHECK(names.name(0x5000) == "a or b(int) or c or d");
   for (int i = 0; i < 1000; ++i) names.add(0x5000, "e" + std::to_string(i) + ".kd");
   CHECK(names.name(0x5000) == "a or b(int) or c or d or others");
-}
-
-TEST_CASE("a report that cannot be written is an error number, and no signal") {
-  const int full = open("/dev/full", O_WRONLY | O_CLOEXEC);
-  REQUIRE(full >= 0);
-  CHECK(write_all(full, "report") == ENOSPC);
-  close(full);
-  int ends[2];
-  REQUIRE(pipe2(ends, O_CLOEXEC) == 0);
-  CHECK(write_all(ends[1], "report") == 0);
-  close(ends[0]);
-  CHECK(write_all(ends[1], "report") == EPIPE);
-  sigset_t pending;
-  sigpending(&pending);
-  CHECK(sigismember(&pending, SIGPIPE) == 0);
-  close(ends[1]);
 }
 
 // Headers as ROCr with and without hsa_amd_queue_create has them, and others that would be wrong.

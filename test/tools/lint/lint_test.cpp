@@ -1,5 +1,7 @@
 // Programs under libuptempo-lint.so, as a user starts them. The oracle of each report is what the
 // program counts of itself, or the virtual GPU's trace.
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <fstream>
 #include <map>
@@ -211,6 +213,7 @@ TEST_CASE("a wrong setting is an error by name, and the program runs without the
       {"sites=21", "UPTEMPO_LINT: sites=21 is not a number from 0 to 20"},
       {"colour=red", "UPTEMPO_LINT: 'colour' is not an option; the options are format, file"},
       {"file=/nowhere/report", "file=/nowhere/report cannot be written: No such file"},
+      {"file=", "UPTEMPO_LINT: file= lacks a name"},
   }));
   const CommandResult result = run("clean", options);
   CAPTURE(result.err);
@@ -223,6 +226,40 @@ TEST_CASE("a wrong setting is an error by name, and the program runs without the
 TEST_CASE("a report that is lost is an error, and the program's result stays") {
   const CommandResult result = run("clean", "file=/dev/full");
   CHECK(contains(result.err, "uptempo-lint: the report cannot be written to /dev/full: No space"));
+  CHECK(contains(result.out, "\"packets\":10"));
+}
+
+TEST_CASE("runs that name one file append their reports to it, also at the same time") {
+  const TemporaryDirectory directory;
+  const std::string file = directory.file("report"), options = "format=json,file=" + file;
+  run("clean", options);
+  const std::vector<std::string> environment{std::string("HSA_TOOLS_LIB=") + LINT,
+                                             "UPTEMPO_LINT=" + options};
+  // Each shell runs two processes with the file one after the other.
+  const std::vector<std::string> two{UPTEMPO_VGPU_LAUNCHER,          "--",   "sh", "-c",
+                                     "\"$0\" clean && \"$0\" clean", PROGRAM};
+  uptempo::test::RunningCommand one(two, {.environment = environment}),
+      other(two, {.environment = environment});
+  CHECK(one.finish().exit_code == 0);
+  CHECK(other.finish().exit_code == 0);
+  size_t runs = 0, packets = 0;
+  std::istringstream text(contents_of(file));
+  for (std::string line; std::getline(text, line);) {
+    const json report = json::parse(line);
+    if (report.at("type") == "run") ++runs;
+    if (report.at("type") == "pair") packets += report.at("packets").get<size_t>();
+  }
+  CHECK(runs == 5);
+  CHECK(packets == 5 * 10);
+}
+
+TEST_CASE("a report into a pipe without a reader is an error, and the program runs") {
+  const TemporaryDirectory directory;
+  const std::string pipe = directory.file("pipe");
+  REQUIRE(mkfifo(pipe.c_str(), 0600) == 0);
+  const CommandResult result = run("clean", "file=" + pipe);
+  CHECK(contains(result.err, "uptempo-lint: the report cannot be written to " + pipe +
+                                 ": No such device or address: no process reads it"));
   CHECK(contains(result.out, "\"packets\":10"));
 }
 
