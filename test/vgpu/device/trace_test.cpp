@@ -1,6 +1,8 @@
 #include "device/trace.hpp"
 
 #include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <algorithm>
@@ -14,6 +16,7 @@
 #include <vector>
 
 #include "test/support/catch.hpp"
+#include "test/support/errors.hpp"
 #include "test/support/posix.hpp"
 #include "tools/support/command.hpp"
 
@@ -130,6 +133,34 @@ TEST_CASE("a file that the program opens with the trace's number gets no line", 
   CHECK(lines_of(own.path) == std::vector<std::string>{"the program's"});
   for (int descriptor = 700; descriptor < 720; ++descriptor) close(descriptor);
   close(other);
+}
+
+TEST_CASE("a file size limit and a pipe that loses its reader end no program", "[trace]") {
+  const TemporaryFile file, pipe;
+  REQUIRE(mkfifo(pipe.path.c_str(), 0600) == 0);
+  const int exit_code = uptempo::test::in_child([&] {
+    for (const int signal : {SIGXFSZ, SIGPIPE}) std::signal(signal, SIG_DFL);
+    const int reader = open(pipe.path.c_str(), O_RDONLY | O_NONBLOCK);
+    Trace limited(file.path), unread(pipe.path);
+    unread.write("{}");
+    char text[10];
+    if (read(reader, text, sizeof text) != 3) return 3;
+    close(reader);
+    const rlimit limit{.rlim_cur = 5, .rlim_max = 5};
+    setrlimit(RLIMIT_FSIZE, &limit);
+    limited.write(R"({"line":1})");
+    unread.write("{}");
+    return limited.is_incomplete() && unread.is_incomplete() ? 0 : 2;
+  });
+  CHECK(exit_code == 0);
+}
+
+TEST_CASE("a trace into a pipe without a reader is refused", "[trace]") {
+  const TemporaryFile pipe;
+  REQUIRE(mkfifo(pipe.path.c_str(), 0600) == 0);
+  CHECK(uptempo::test::error_of([&] { Trace trace(pipe.path); }) ==
+        "cannot write the trace file '" + pipe.path +
+            "': No such device or address: no process reads it");
 }
 
 TEST_CASE("a trace that lacks a line says so", "[trace]") {

@@ -1,5 +1,7 @@
 // When the launcher empties the files of --trace and --report.
+#include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -92,6 +94,65 @@ TEST_CASE("an output is neither the program, nor its rules, nor the other output
   CHECK(
       launch({"--trace", "/dev/null", "--check", "fences", "--report", "/dev/null", "--", program})
           .exit_code == 0);
+}
+
+TEST_CASE("a file without a name is refused by the option's name", "[launcher]") {
+  for (const std::string option : {"--trace", "--report", "--suppressions"})
+    for (const std::vector<std::string>& words :
+         {std::vector<std::string>{option, ""}, {option + '='}}) {
+      std::vector<std::string> arguments{"--check", "fences"};
+      arguments.insert(arguments.end(), words.begin(), words.end());
+      arguments.push_back("true");
+      const CommandResult result = launch(arguments);
+      CAPTURE(option, result.err);
+      CHECK(result.exit_code == 2);
+      CHECK(holds(result.err, option + ": the value is empty"));
+    }
+}
+
+TEST_CASE("the launcher does not wait for a pipe's reader, nor end its input", "[launcher]") {
+  const TemporaryDirectory directory;
+  const std::string pipe = directory.file("pipe");
+  REQUIRE(mkfifo(pipe.c_str(), 0600) == 0);
+  CHECK(launch({"--trace", pipe, "--", "true"}).exit_code == 0);
+  const int reader = open(pipe.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  REQUIRE(reader >= 0);
+  // The program finds the same reader.
+  CHECK(launch({"--trace", pipe, "--", "sh", "-c", "echo line >\"$0\"", pipe}).exit_code == 0);
+  char text[10];
+  CHECK(read(reader, text, sizeof text) == 5);
+  close(reader);
+}
+
+TEST_CASE("a file that a program of another run writes is not emptied", "[launcher]") {
+  const TemporaryDirectory directory;
+  const std::string file = directory.file("file"), ready = directory.file("ready"),
+                    end = directory.file("end");
+  for (const std::string& pipe : {ready, end}) REQUIRE(mkfifo(pipe.c_str(), 0600) == 0);
+  {
+    test::RunningCommand first({UPTEMPO_VGPU_LAUNCHER, "--trace", file, "--", "sh", "-c",
+                                "exec 3<>/dev/kfd; echo line >>$0; echo >$1; read line <$2", file,
+                                ready, end});
+    std::string none;
+    CHECK(std::getline(std::ifstream(ready), none));
+    const CommandResult second = launch({"--trace", file, "true"});
+    CHECK(second.exit_code == 2);
+    CHECK(holds(second.err, "--trace: a program of another run writes '" + file + "'"));
+    CHECK(contents_of(file) == "line\n");
+    std::ofstream(end) << '\n';
+    CHECK(first.finish().exit_code == 0);
+  }
+  CHECK(launch({"--trace", file, "true"}).exit_code == 0);
+  CHECK(contents_of(file).empty());
+}
+
+TEST_CASE("a file size limit below the device's memory is a sentence, and no signal",
+          "[launcher]") {
+  const CommandResult result =
+      run_command({"sh", "-c", "ulimit -f 1; exec \"$@\" 2>&1 | cat", "sh", UPTEMPO_VGPU_LAUNCHER,
+                   "--", "sh", "-c", "exec 3<>/dev/kfd"});
+  CHECK(holds(result.out, "the device cannot be opened: "));
+  CHECK(holds(result.out, "the file size limit (ulimit -f) is "));
 }
 
 }  // namespace

@@ -1,13 +1,15 @@
 #include "device/trace.hpp"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <atomic>
 #include <cerrno>
-#include <cstring>
 #include <mutex>
 #include <stdexcept>
+
+#include "aql/write_all.hpp"
 
 namespace uptempo::vgpu {
 namespace {
@@ -22,7 +24,7 @@ std::string with_process_id(std::string file) {
 }
 
 int open_for_append(const std::string& file) {
-  const int low = ::open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+  const int low = aql::open_output(file.c_str(), O_CREAT | O_APPEND, 0644);
   if (low < 0) return low;
   const int high = fcntl(low, F_DUPFD_CLOEXEC, kLowestDescriptor);
   if (high < 0) return low;  // RLIMIT_NOFILE is below kLowestDescriptor
@@ -38,6 +40,8 @@ struct Trace::Impl {
     descriptor = open_for_append(file);
     struct stat status {};
     if (descriptor < 0 || fstat(descriptor, &status) != 0) return false;
+    // Another run's launcher does not empty a file that has this lock.
+    (void)flock(descriptor, LOCK_SH | LOCK_NB);
     device = status.st_dev;
     number = status.st_ino;
     return true;
@@ -64,7 +68,7 @@ Trace::Trace(const std::string& file) {
   impl_->file = with_process_id(file);
   if (!impl_->open())
     throw std::runtime_error("cannot write the trace file '" + impl_->file +
-                             "': " + std::strerror(errno));
+                             "': " + aql::write_error(errno));
 }
 
 Trace::~Trace() {
@@ -86,26 +90,14 @@ void Trace::write(std::string_view json_object) {
   const std::lock_guard lock(impl_->mutex);
   impl_->line.assign(json_object);
   impl_->line.push_back('\n');
-  const char* data = impl_->line.data();
-  size_t left = impl_->line.size();
   // The program may have closed this descriptor with others, and opened a file of its own, which
   // must not get the line.
-  if (!impl_->is_open()) (void)impl_->open();
-  while (left > 0) {
-    const ssize_t count = ::write(impl_->descriptor, data, left);
-    if (count >= 0) {
-      data += count;
-      left -= static_cast<size_t>(count);
-    } else if (errno != EINTR) {
-      // A full disk must not stop the program under test.
-      if (!impl_->is_incomplete.exchange(true)) {
-        const std::string note =
-            "uptempo-vgpu: '" + impl_->file + "' is incomplete: " + std::strerror(errno) + '\n';
-        if (::write(STDERR_FILENO, note.data(), note.size()) < 0) return;
-      }
-      return;
-    }
-  }
+  const bool is_open = impl_->is_open() || (!is_incomplete() && impl_->open());
+  const int error = is_open ? aql::write_all(impl_->descriptor, impl_->line) : errno;
+  // A full disk must not stop the program under test.
+  if (error != 0 && !impl_->is_incomplete.exchange(true))
+    (void)aql::write_all(STDERR_FILENO, "uptempo-vgpu: '" + impl_->file +
+                                            "' is incomplete: " + aql::write_error(error) + '\n');
 }
 
 }  // namespace uptempo::vgpu

@@ -23,7 +23,9 @@
 // a signal.
 // Files: lines are appended. The launcher empties the file before the program starts, and child
 // processes of the program append to it. If a line cannot be written, for example because the disk
-// is full, stderr says once that the file is incomplete; the program continues.
+// is full, stderr says once that the file is incomplete; the program continues. No signal of such a
+// write ends it. An open file has a shared lock (flock), so that no other launcher empties it. A
+// pipe must have a reader within two seconds.
 #pragma once
 
 #include <atomic>

@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 
+#include "aql/write_all.hpp"
 #include "device/options.hpp"
 #include "gfx9/vector/entry.hpp"
 #include "interpose/directory_descriptor.hpp"
@@ -27,9 +28,9 @@ namespace {
 int open_content(std::string_view content, bool close_on_exec) {
   const int descriptor = memfd_create("uptempo-vgpu-file", close_on_exec ? MFD_CLOEXEC : 0);
   if (descriptor < 0) return -1;
-  if (write(descriptor, content.data(), content.size()) != static_cast<ssize_t>(content.size()) ||
-      lseek(descriptor, 0, SEEK_SET) != 0) {
-    const int error = errno;
+  int error = aql::write_all(descriptor, content);
+  if (error == 0 && lseek(descriptor, 0, SEEK_SET) != 0) error = errno;
+  if (error != 0) {
     close(descriptor);
     errno = error;
     return -1;

@@ -43,7 +43,7 @@ std::string help() {
          "                      and refusals; from 1.13 on, queue errors are exceptions\n"
          "  --trace FILE        write each packet and doorbell as a line of JSON; %p stands for "
          "the\n"
-         "                      process id\n"
+         "                      process id. A pipe must have a reader\n"
          "  --check fences[,hsa][,repeated][,advice|,waits]\n"
          "                      find accesses of dispatches, copies and the host that no order or "
          "fence\n"

@@ -21,6 +21,7 @@
 #include <system_error>
 #include <vector>
 
+#include "aql/write_all.hpp"
 #include "device/description.hpp"
 #include "device/fences/report/suppressions.hpp"
 #include "device/options.hpp"
@@ -51,8 +52,9 @@ std::vector<std::string> option_names() {
 
 // Throws Failure if standard output cannot be written.
 void print(const std::string& text) {
-  if (std::cout << text << std::flush) return;
-  throw Failure{1, std::string("cannot write standard output: ") + std::strerror(errno)};
+  const int error = uptempo::aql::write_all(STDOUT_FILENO, text);
+  if (error != 0)
+    throw Failure{1, "cannot write standard output: " + uptempo::aql::write_error(error)};
 }
 
 [[noreturn]] void usage(const std::string& sentence) {
@@ -65,6 +67,12 @@ void print(const std::string& text) {
   if (std::find(names.begin(), names.end(), option) != names.end())
     usage(option + " takes no value");
   throw Failure{kUsage, uptempo::support::unknown_text("option", option, names)};
+}
+
+// The absolute path of a file, because the program may change its directory.
+std::string file_path(const std::string& option, const std::string& value) {
+  if (value.empty()) usage(option + ": the value is empty");
+  return fs::absolute(value).string();
 }
 
 void set(const char* name, const std::string& value) { setenv(name, value.c_str(), 1); }
@@ -164,7 +172,7 @@ CommandLine parse(const std::vector<std::string>& arguments) {
         usage("--kfd: '" + value + "' is not a version from 1.8 to 1.18");
       set("UPTEMPO_VGPU_KFD", value);
     } else if (option == "--trace") {
-      line.outputs[option] = fs::absolute(take());  // the program may change its directory
+      line.outputs[option] = file_path(option, take());
       set("UPTEMPO_VGPU_TRACE", line.outputs[option]);
     } else if (option == "--check") {
       try {
@@ -174,11 +182,11 @@ CommandLine parse(const std::vector<std::string>& arguments) {
       }
       set("UPTEMPO_VGPU_CHECK", value);
     } else if (option == "--report") {
-      line.outputs[option] = fs::absolute(take());
+      line.outputs[option] = file_path(option, take());
       set("UPTEMPO_VGPU_REPORT", line.outputs[option]);
     } else if (option == "--suppressions") {
       try {
-        const std::string path = fs::absolute(take()).string();
+        const std::string path = file_path(option, take());
         static_cast<void>(fences::Suppressions::read(path));
         set("UPTEMPO_VGPU_SUPPRESSIONS", path);
       } catch (const std::invalid_argument& error) {

@@ -1,6 +1,7 @@
 #include "launcher/outputs.hpp"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <cerrno>
@@ -50,6 +51,13 @@ class Opened {
       refuse("'" + path_.string() + "' is " + what);
   }
 
+  // Until the program starts. Does nothing on a file system without locks.
+  void lock() const {
+    if (S_ISREG(status_.st_mode) && flock(descriptor_, LOCK_EX | LOCK_NB) != 0 &&
+        errno == EWOULDBLOCK)
+      refuse("a program of another run writes '" + path_.string() + "'");
+  }
+
   void empty() {
     is_new_ = false;
     if (S_ISREG(status_.st_mode) && ftruncate(descriptor_, 0) != 0)
@@ -73,6 +81,12 @@ const char* in_environment(const char* variable) {
   return value == nullptr ? "" : value;
 }
 
+// Not opened here: its reader would see the end of its input.
+bool is_pipe(const fs::path& path) {
+  std::error_code ignored;
+  return fs::is_fifo(path, ignored);
+}
+
 }  // namespace
 
 void empty(const Outputs& outputs, const fs::path& program) {
@@ -87,10 +101,16 @@ void empty(const Outputs& outputs, const fs::path& program) {
       throw Failure{kUsage, option + ": '" + path.string() + "' is " + is_other +
                                 " (see uptempo-vgpu --help)"};
     if (path.string().find("%p") != std::string::npos) continue;
+    if (is_pipe(path)) {
+      if (access(path.c_str(), W_OK) == 0) continue;
+      throw Failure{kUsage, option + ": cannot write '" + path.string() +
+                                "': " + std::strerror(errno) + " (see uptempo-vgpu --help)"};
+    }
     const Opened& file = files.emplace_back(option, path);
     file.refuse_if(program, "the program");
     file.refuse_if(in_environment("UPTEMPO_VGPU_SUPPRESSIONS"), "the file of --suppressions");
     file.refuse_if(other, is_other);
+    file.lock();
   }
   for (Opened& file : files) file.empty();
 }

@@ -14,9 +14,10 @@ namespace uptempo::vgpu::launcher {
 using Outputs = std::map<std::string, std::filesystem::path>;
 
 // Empties the files, so that they hold only lines of this run. Call it last, because their previous
-// contents are lost then. First refuses, and changes nothing, if a file cannot be written or is the
+// contents are lost then. First refuses, and changes nothing, if a file cannot be written, is the
 // program, the file of UPTEMPO_VGPU_SUPPRESSIONS, or that of the other option, also if a launcher
-// around this one was given that.
+// around this one was given that, or if a program of another run has it open. Leaves pipes to the
+// program.
 void empty(const Outputs& outputs, const std::filesystem::path& program);
 
 }  // namespace uptempo::vgpu::launcher

@@ -6,8 +6,11 @@
 #include <unistd.h>
 #include <cerrno>
 #include <iterator>
+#include <stdexcept>
 #include <string>
 #include <system_error>
+
+#include "aql/write_all.hpp"
 
 namespace uptempo::vgpu::kfd {
 namespace {
@@ -65,11 +68,12 @@ SparseFile::SparseFile(const char* name, uint64_t size_bytes) : size_bytes_(size
   descriptor_ = memfd_create(name, MFD_CLOEXEC);
   if (descriptor_ < 0) fail("memfd_create");
   raise_descriptor();
-  if (ftruncate(descriptor_, static_cast<off_t>(size_bytes)) != 0) {
-    const int error = errno;
+  const int error = aql::without_signals(
+      [&] { return ftruncate(descriptor_, static_cast<off_t>(size_bytes)) == 0 ? 0 : errno; });
+  if (error != 0) {
     ::close(descriptor_);
-    errno = error;
-    fail("ftruncate of " + std::to_string(size_bytes) + " bytes");
+    throw std::runtime_error("a file for " + std::to_string(size_bytes) +
+                             " bytes of memory: " + aql::write_error(error));
   }
   map();
 }

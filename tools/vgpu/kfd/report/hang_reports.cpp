@@ -10,6 +10,7 @@
 #include <string>
 #include <utility>
 
+#include "aql/write_all.hpp"
 #include "cp/device_thread.hpp"
 #include "cp/report/hang_report.hpp"
 #include "kfd/machine/log.hpp"
@@ -32,22 +33,6 @@ uint64_t completed_on(const Gpu& gpu) {
 
 bool has_work(const DeviceSnapshot& snapshot) {
   return std::ranges::any_of(snapshot.queues, &QueueSnapshot::has_work);
-}
-
-constexpr int kWriteMs = 3000;  // longest wait for a reader of the report
-
-bool write_all(int descriptor, std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t written = ::write(descriptor, text.data(), text.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0 && errno == EAGAIN) {  // stderr of a program is often non-blocking
-      pollfd ready{.fd = descriptor, .events = POLLOUT, .revents = 0};
-      if (poll(&ready, 1, kWriteMs) == 1) continue;
-    }
-    if (written <= 0) return false;
-    text.remove_prefix(static_cast<size_t>(written));
-  }
-  return true;
 }
 
 }  // namespace
@@ -146,7 +131,8 @@ bool HangReports::write(int descriptor, std::string_view reason) noexcept {
     std::vector<AddressSpace*> memory;
     for (Gpu* gpu : gpus_) memory.push_back(&gpu->memory);
     SourceLines sources(memory);
-    return write_all(descriptor, hang_report(reason, reported, gpus_.size() > 1, &sources));
+    return aql::write_all(descriptor, hang_report(reason, reported, gpus_.size() > 1, &sources)) ==
+           0;
   } catch (const std::exception& error) {
     report(std::string("no hang report: ") + error.what());
     return false;
