@@ -62,10 +62,11 @@ struct StateAccess;  // defined by the tests, for objects without ROCr
 struct QueueOptions {
   // ring size, a power of two; raised to 256, and raised or lowered to the agent's limits
   uint32_t packets = 4096;
-  // unfinished publications at a time; each has an interrupt signal of the process's budget
-  // (signal_budget.hpp)
+  // unfinished publications at a time, 1 to 65,536; each has an interrupt signal of the process's
+  // budget (signal_budget.hpp)
   uint32_t publications = 64;
-  uint32_t timing_signals = 256;     // event-less signals for Timing::batch and each
+  // event-less signals for Timing::batch and each, at most 1,048,576
+  uint32_t timing_signals = 256;
   uint32_t kernarg_bytes = 2 << 20;  // for all unfinished publications and unsubmitted batches
   uint32_t kernarg_slab_bytes = 16 << 10;  // largest kernarg block; see kernarg_pool.hpp
   // where kernarg blocks are (kernarg_placement.hpp)

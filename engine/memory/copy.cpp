@@ -21,6 +21,29 @@ namespace uptempo {
 using detail::count;
 using detail::CounterBlock;
 
+namespace {
+
+// ROCr 5.2.3 fills whatever it is told to: its kernel then faults, which ends the process.
+void require_words(const void* memory, size_t words) {
+  hsa_amd_pointer_info_t info{};
+  info.size = sizeof info;
+  check(hsa_amd_pointer_info(const_cast<void*>(memory), &info, nullptr, nullptr, nullptr),
+        "hsa_amd_pointer_info", [&] { return fmt::format("the allocation at {}", memory); });
+  const size_t offset =
+      reinterpret_cast<uintptr_t>(memory) - reinterpret_cast<uintptr_t>(info.agentBaseAddress);
+  // Not an address of the agent in memory that ROCr knows: hsa_amd_memory_fill refuses it.
+  if (info.type == HSA_EXT_POINTER_TYPE_UNKNOWN || offset >= info.sizeInBytes) return;
+  const size_t room = info.sizeInBytes - offset;
+  if (words <= room / sizeof(uint32_t)) return;
+  throw Error({.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
+               .call = "Copier::fill",
+               .asked = fmt::format("{} words at {}", words, memory),
+               .found = fmt::format("the allocation ends {} bytes after that address", room),
+               .remedy = "fill within one allocation"});
+}
+
+}  // namespace
+
 // Resources of a copy in flight, and the memory faults of its agent.
 struct Copier::Work {
   explicit Work(const Agent& gpu) : done(SignalKind::interrupt, 0), staging(gpu, kStagingBytes) {
@@ -228,6 +251,7 @@ void Copier::fill(void* destination, uint32_t value, size_t words) {
   if (words == 0) return;
   if (Work& mine = work(); mine.faulted())
     mine.throw_fault(destination, &value, words * sizeof(value));
+  require_words(destination, words);
   check(
       hsa_amd_memory_fill(destination, value, words), "hsa_amd_memory_fill",
       [&] { return fmt::format("{} words at {}", words, destination); },

@@ -111,7 +111,8 @@ class Copier {
     to_host_pageable(pageable.data(), source.data(), source.size_bytes(), path);
   }
 
-  // Sets `words` 32-bit words of device memory. Runs as a kernel of ROCr.
+  // Sets `words` 32-bit words of device memory. Runs as a kernel of ROCr. Throws Error if the
+  // allocation is smaller.
   void fill(void* destination, uint32_t value, size_t words);
 
   // Asynchronous, pinned path. Begins when all of `after` are zero (up to 5 need no extra packet),

@@ -1,14 +1,32 @@
 #include "engine/recording/recording.hpp"
 
+#include <fmt/format.h>
+
 #include <utility>
 
 #include "engine/dispatch/batch_queue.hpp"
 #include "engine/recording/recording_state.hpp"
+#include "engine/runtime/error.hpp"
 
 namespace uptempo {
+namespace {
+
+const RecordingOptions& checked(const RecordingOptions& options) {
+  constexpr size_t kMostSpareBytes = 256 << 20;
+  if (options.spare_kernarg_bytes > kMostSpareBytes)
+    throw Error({.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
+                 .call = "Recording",
+                 .asked = fmt::format("{} spare bytes of kernargs", options.spare_kernarg_bytes),
+                 .found = fmt::format("a recording has at most {}", kMostSpareBytes),
+                 .remedy = "lower RecordingOptions::spare_kernarg_bytes"});
+  return options;
+}
+
+}  // namespace
 
 Recording::Recording(Queue& queue, const RecordingOptions& options)
-    : state_(std::make_unique<detail::RecordingState>(queue.state("Recording"), options)) {}
+    : state_(std::make_unique<detail::RecordingState>(queue.state("Recording"), checked(options))) {
+}
 
 Recording::Recording(std::unique_ptr<detail::RecordingState> state) noexcept
     : state_(std::move(state)) {}

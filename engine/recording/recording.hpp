@@ -95,8 +95,9 @@ struct RecordingOptions {
   FencePolicy fences = FencePolicy::planned;
   Timing timing = Timing::none;
   aql::Chunking chunking{.lead = 8, .chunk = 1024};
-  // Minimum, for blocks of nodes that are patched while replays are in flight. The default holds
-  // 512 blocks of a kernel with a few arguments and the hidden ones of code object version 5.
+  // Minimum, for blocks of nodes that are patched while replays are in flight, at most 256 MiB. The
+  // default holds 512 blocks of a kernel with a few arguments and the hidden ones of code object
+  // version 5.
   size_t spare_kernarg_bytes = 160 << 10;
   // longest wait of a patch, and of replay() without a deadline
   std::chrono::nanoseconds patience = std::chrono::seconds(30);

@@ -53,6 +53,8 @@ StreamsState::StreamsState(const StreamsOptions& options, MakeQueue make_queue,
   if (options_.queue.publications < 2)
     refuse("fewer than two publications",
            "streams need one for others to wait on, and one to continue with");
+  if (options_.copies.engine_copies == 0)
+    refuse("no copy at a time per engine", "CopyLimits::engine_copies is at least one");
 }
 
 StreamsState::~StreamsState() {

@@ -1,14 +1,32 @@
 #include "engine/dispatch/pools/signal_pool.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "aql/amd_abi.hpp"
 #include "engine/runtime/counters.hpp"
 #include "engine/runtime/detail/handle_check.hpp"
+#include "engine/runtime/error.hpp"
 
 namespace uptempo {
+namespace {
+
+void require_at_most(uint32_t most, uint32_t asked, const char* kind, const char* remedy) {
+  if (asked <= most) return;
+  throw Error({.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
+               .call = "Queue",
+               .asked = fmt::format("{} {} signals", asked, kind),
+               .found = fmt::format("a queue has at most {}", most),
+               .remedy = remedy});
+}
+
+}  // namespace
 
 SignalPool::SignalPool(uint32_t interrupt, uint32_t event_less, const QueueMarks& marks) {
+  require_at_most(kMostInterrupt, interrupt, "interrupt",
+                  "lower QueueOptions::publications, or CopyLimits::engine_copies for copies");
+  require_at_most(kMostEventLess, event_less, "timing", "lower QueueOptions::timing_signals");
   const size_t total = size_t{interrupt} + event_less;
   owned_.reserve(total);
   interrupt_.free.reserve(total);

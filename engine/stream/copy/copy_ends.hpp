@@ -80,9 +80,10 @@ struct CopyLimits {
   size_t kernel_bytes = 4 << 10;   // largest copy by a kernel if the engine could also do it
   size_t stage_bytes = 2 << 20;    // largest copy of pageable memory through staging
   size_t staging_bytes = 8 << 20;  // staging memory, allocated by the first copy that needs it
-  size_t piece_bytes = 256 << 10;  // part of it that one step of a copy uses
-  // Unfinished copies per copy engine, or per direction where the runtime chooses the engine. The
-  // first copy there creates their signals.
+  // part of it that one step of a copy uses; at most 65,536 parts
+  size_t piece_bytes = 256 << 10;
+  // Unfinished copies per copy engine, or per direction where the runtime chooses the engine, 1 to
+  // 65,536. The first copy there creates their signals.
   uint32_t engine_copies = 32;
 };
 

@@ -11,6 +11,8 @@ namespace {
 
 // Alignment of chunks: covers the line size of every cache, and the copy engines' fetch unit.
 constexpr size_t kAlignment = 256;
+// A longer list would take as much memory as the pieces, and long to search.
+constexpr size_t kMostPieces = 65'536;
 
 }  // namespace
 
@@ -35,7 +37,16 @@ void Staging::cut() {
                  .found = "no piece fits in it",
                  .remedy = "correct CopyLimits::staging_bytes and piece_bytes"});
   }
-  pieces_.resize(memory_.size() / piece_bytes_);
+  const size_t pieces = memory_.size() / piece_bytes_;
+  if (pieces > kMostPieces) {
+    throw Error({.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
+                 .call = "Streams",
+                 .asked = fmt::format("staging memory of {} bytes in pieces of {}", memory_.size(),
+                                      piece_bytes_),
+                 .found = fmt::format("{} pieces, of at most {}", pieces, kMostPieces),
+                 .remedy = "raise CopyLimits::piece_bytes, or lower staging_bytes"});
+  }
+  pieces_.resize(pieces);
 }
 
 Staging::~Staging() {
