@@ -389,7 +389,7 @@ void declare_sweep(support::CommandLine& app, Commands& commands, Files& files) 
               "Working sets, in multiples of the L2's size (0.25,0.5,1,2)")
       .repeatable()
       .separator(',')
-      .positive()
+      .range(0.001, 1000.0)
       .placeholder("X,...");
 }
 

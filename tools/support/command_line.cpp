@@ -5,7 +5,10 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <charconv>
+#include <cmath>
 #include <filesystem>
+#include <limits>
 #include <utility>
 
 #include "tools/support/option_text.hpp"
@@ -45,6 +48,61 @@ bool is_same_file(const std::string& one, const std::string& other) {
          fs::weakly_canonical(fs::absolute(one)) == fs::weakly_canonical(fs::absolute(other));
 }
 
+// CLI11 2.1 alone takes "" for 0, "-1" and 2^64 for 2^64 - 1, and "nan" as within every range.
+template <class T>
+std::string number_problem(const std::string& text) {
+  if (text.empty()) return "the value is empty";
+  T number{};
+  const char *begin = text.data(), *const end = begin + text.size();
+  std::from_chars_result parsed{};
+  if constexpr (std::is_floating_point_v<T>) {
+    parsed = std::from_chars(begin, end, number);
+    if (parsed.ec == std::errc{} && parsed.ptr == end && std::isfinite(number)) return "";
+    return fmt::format("'{}' is not a number", text);
+  } else {
+    const bool is_hexadecimal = text.starts_with("0x");
+    parsed =
+        std::from_chars(is_hexadecimal ? begin + 2 : begin, end, number, is_hexadecimal ? 16 : 10);
+    if (parsed.ec == std::errc{} && parsed.ptr == end) return "";
+    return fmt::format("'{}' is not a whole number from {} to {}", text,
+                       std::numeric_limits<T>::min(), std::numeric_limits<T>::max());
+  }
+}
+
+// A number with or without a unit; CLI11 checks the unit and the product.
+std::string size_problem(const std::string& text) {
+  uint64_t number = 0;
+  const bool is_too_large = std::from_chars(text.data(), text.data() + text.size(), number).ec ==
+                            std::errc::result_out_of_range;
+  if (!is_too_large && !text.starts_with('-')) return "";
+  return fmt::format("'{}' is not a size from 0 to 2^64 - 1", text);
+}
+
+template <class Value>
+struct NumberIn {
+  using Type = Value;
+};
+template <class Value>
+struct NumberIn<std::vector<Value>> {
+  using Type = Value;
+};
+template <class Value>
+struct NumberIn<std::set<Value>> {
+  using Type = Value;
+};
+
+// An option of one number or several.
+template <class Value>
+CLI::Option& numeric(CLI::App& app, const std::string& names, Value& value,
+                     const std::string& help) {
+  return *app.add_option(names, value, help)
+              ->check(CLI::Validator(
+                  [](const std::string& text) {
+                    return number_problem<typename NumberIn<Value>::Type>(text);
+                  },
+                  ""));
+}
+
 }  // namespace
 
 // Validators have no description, because the help texts of the options name the valid values.
@@ -77,12 +135,16 @@ Option& Option::range(double least, double most) {
 }
 
 Option& Option::positive() {
-  declared_->check(CLI::PositiveNumber.description(""));
+  declared_->check(CLI::Validator(
+      [](const std::string& text) { return std::stod(text) > 0 ? "" : text + " is not above 0"; },
+      ""));
   return *this;
 }
 
 Option& Option::not_negative() {
-  declared_->check(CLI::NonNegativeNumber.description(""));
+  declared_->check(CLI::Validator(
+      [](const std::string& text) { return std::stod(text) >= 0 ? "" : text + " is below 0"; },
+      ""));
   return *this;
 }
 
@@ -114,6 +176,7 @@ Option& Option::repeatable() {
 
 Option& Option::sizes() {
   declared_->transform(CLI::AsSizeValue(false).description(""));
+  declared_->transform(CLI::Validator(size_problem, ""));  // the last transformation comes first
   return *this;
 }
 
@@ -157,19 +220,19 @@ Option CommandLine::option(const std::string& names, std::string& value, const s
 }
 
 Option CommandLine::option(const std::string& names, int64_t& value, const std::string& help) {
-  return Option(with_value(*app_->add_option(names, value, help)));
+  return Option(numeric(*app_, names, value, help));
 }
 
 Option CommandLine::option(const std::string& names, uint32_t& value, const std::string& help) {
-  return Option(with_value(*app_->add_option(names, value, help)));
+  return Option(numeric(*app_, names, value, help));
 }
 
 Option CommandLine::option(const std::string& names, uint64_t& value, const std::string& help) {
-  return Option(with_value(*app_->add_option(names, value, help)));
+  return Option(numeric(*app_, names, value, help));
 }
 
 Option CommandLine::option(const std::string& names, double& value, const std::string& help) {
-  return Option(with_value(*app_->add_option(names, value, help)));
+  return Option(numeric(*app_, names, value, help));
 }
 
 Option CommandLine::option(const std::string& names, std::vector<std::string>& value,
@@ -179,28 +242,29 @@ Option CommandLine::option(const std::string& names, std::vector<std::string>& v
 
 Option CommandLine::option(const std::string& names, std::vector<uint32_t>& value,
                            const std::string& help) {
-  return Option(with_value(*app_->add_option(names, value, help)));
+  return Option(numeric(*app_, names, value, help));
 }
 
 Option CommandLine::option(const std::string& names, std::vector<uint64_t>& value,
                            const std::string& help) {
-  return Option(with_value(*app_->add_option(names, value, help)));
+  return Option(numeric(*app_, names, value, help));
 }
 
 Option CommandLine::option(const std::string& names, std::vector<double>& value,
                            const std::string& help) {
-  return Option(with_value(*app_->add_option(names, value, help)));
+  return Option(numeric(*app_, names, value, help));
 }
 
 Option CommandLine::option(const std::string& names, std::set<uint32_t>& value,
                            const std::string& help) {
-  return Option(with_value(*app_->add_option(names, value, help)));
+  return Option(numeric(*app_, names, value, help));
 }
 
 Option CommandLine::option(const std::string& names, std::function<void(double value)> store,
                            const std::string& help) {
-  return Option(with_value(*app_->add_option_function<double>(
-      names, [store = std::move(store)](const double& value) { store(value); }, help)));
+  CLI::Option* const added = app_->add_option_function<double>(
+      names, [store = std::move(store)](const double& value) { store(value); }, help);
+  return Option(*added->check(CLI::Validator(number_problem<double>, "")));
 }
 
 Option CommandLine::choice(const std::string& names, std::vector<std::string> values,

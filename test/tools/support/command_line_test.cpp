@@ -92,6 +92,51 @@ TEST_CASE("sizes have units of 1,024, and lists are checked value by value") {
   CHECK_THROWS_AS(line.parse({"--threads", "2", "3"}), UsageError);
 }
 
+TEST_CASE("a number is one, of its type, and the whole word") {
+  CommandLine line("tried", "");
+  int64_t offset = 0;
+  uint32_t count = 0;
+  uint64_t seed = 0, bytes = 0;
+  double seconds = 0, percent = 0;
+  std::vector<uint32_t> kernels;
+  line.option("--offset", offset, "");
+  line.option("--count", count, "");
+  line.option("--seed", seed, "");
+  line.option("--bytes", bytes, "").sizes();
+  line.option("--seconds", seconds, "").range(0.0, 1e6);
+  line.option(
+      "--percent", [&](double value) { percent = value; }, "");
+  line.option("--kernels", kernels, "").separator(',').positive();
+  const std::vector<std::string> options{"--offset",  "--count",   "--seed",   "--bytes",
+                                         "--seconds", "--percent", "--kernels"};
+  for (const std::string& option : options)
+    for (const std::string value : {"", "12abc", "nan", "inf", "1e999", "one"}) {
+      CAPTURE(option, value);
+      CHECK_THROWS_AS(line.parse({option + "=" + value}), UsageError);
+      CHECK_THROWS_AS(line.parse({option, value}), UsageError);
+    }
+  for (const std::string option : {"--count", "--seed", "--bytes", "--kernels"})
+    for (const std::string value : {"-1", "18446744073709551616", "1.5", "1e30"}) {
+      CAPTURE(option, value);
+      CHECK_THROWS_AS(line.parse({option + "=" + value}), UsageError);
+    }
+  CHECK(error_of([&] {
+          line.parse({"--count", "4294967296"});
+        }) == "--count: '4294967296' is not a whole number from 0 to 4294967295");
+  CHECK(error_of([&] { line.parse({"--bytes", "17179869184G"}); }) != "no error");
+  CHECK(error_of([&] { line.parse({"--kernels", "1,0"}); }) == "--kernels: 0 is not above 0");
+  line.parse({"--offset", "-9223372036854775808", "--count", "0x10", "--seed",
+              "18446744073709551615", "--bytes", "16777215T", "--seconds", "1e3", "--percent",
+              "-2.5", "--kernels", "1,4294967295"});
+  CHECK(offset == INT64_MIN);
+  CHECK(count == 16);
+  CHECK(seed == UINT64_MAX);
+  CHECK(bytes == uint64_t{16777215} << 40);
+  CHECK(seconds == 1000);
+  CHECK(percent == -2.5);
+  CHECK(kernels == std::vector{1u, UINT32_MAX});
+}
+
 TEST_CASE("a range names its limits when a value is outside") {
   CommandLine line("tried", "");
   uint32_t count = 0;

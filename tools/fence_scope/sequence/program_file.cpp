@@ -66,16 +66,18 @@ class Node {
     return {name, Node(value_->begin().value(), place_ + "." + name)};
   }
 
-  std::vector<Node> elements() const {
+  std::vector<Node> elements(size_t most = SIZE_MAX) const {
     if (!value_->is_array()) refuse_for("a list");
+    if (value_->size() > most)
+      refuse(fmt::format("{} elements; there can be at most {}", value_->size(), most));
     std::vector<Node> all;
     for (size_t i = 0; i < value_->size(); ++i)
       all.emplace_back((*value_)[i], fmt::format("{}[{}]", place_, i));
     return all;
   }
-  std::vector<Node> elements(const char* name) const {
+  std::vector<Node> elements(const char* name, size_t most = SIZE_MAX) const {
     const std::optional<Node> found = find(name);
-    return found ? found->elements() : std::vector<Node>{};
+    return found ? found->elements(most) : std::vector<Node>{};
   }
 
   std::string text() const {
@@ -145,9 +147,9 @@ class Parser {
     if (const auto description = root_.find("description"))
       sequence_.description = description->text();
     if (const auto code = root_.find("code_object")) sequence_.code_object = code_object(*code);
-    for (const Node& buffer : root_.elements("buffers")) add_buffer(buffer);
+    for (const Node& buffer : root_.elements("buffers", kMostBuffers)) add_buffer(buffer);
     const Node steps = root_.at("steps");
-    for (const Node& step : steps.elements()) add_step(step);
+    for (const Node& step : steps.elements(kMostSteps)) add_step(step);
     require_valid(sequence_);
     return std::move(sequence_);
   }

@@ -20,6 +20,9 @@
 
 namespace uptempo::fence_scope {
 
+// The most of a sequence. A run of so many steps takes minutes on the virtual GPU.
+inline constexpr size_t kMostSteps = 32'768, kMostBuffers = 1024;
+
 // Device memory; coarse-grained and fine-grained host memory.
 enum class BufferKind : uint8_t { device, coarse, fine };
 

@@ -299,11 +299,16 @@ const std::vector<Workload>& workloads() {
   return all;
 }
 
-Shape resolve(std::string_view workload, Shape shape) { return entry(workload).shape(shape); }
+Shape resolve(std::string_view workload, Shape shape) {
+  if (shape.kernels > kMostSteps)
+    refuse_workload(workload,
+                    fmt::format("{} kernels; take at most {}", shape.kernels, kMostSteps));
+  return entry(workload).shape(shape);
+}
 
 Sequence make_workload(std::string_view workload, Shape shape) {
   const Entry& one = entry(workload);
-  Sequence sequence = one.make(one.shape(shape));
+  Sequence sequence = one.make(resolve(workload, shape));
   sequence.name = one.workload.name;
   sequence.description = one.workload.description;
   return sequence;

@@ -167,6 +167,18 @@ TEST_CASE("every mistake in a program file is reported with its place") {
         "steps[2].to: both 'y' and 'x' are in device memory; copies are between device and host");
 }
 
+TEST_CASE("a program file with too many steps or buffers is refused with the limit") {
+  const auto list_of = [](size_t count, const std::string& element) {
+    std::string list;
+    for (size_t i = 0; i < count; ++i) list += (i == 0 ? "" : ",") + element;
+    return "[" + list + "]";
+  };
+  CHECK(refusal(R"({"buffers": [], "steps": )" + list_of(50'000, "{}") + "}") ==
+        "steps: 50000 elements; there can be at most 32768");
+  CHECK(refusal(R"({"steps": [], "buffers": )" + list_of(1'025, "{}") + "}") ==
+        "buffers: 1025 elements; there can be at most 1024");
+}
+
 TEST_CASE("paths in a program file are relative to it, and its default name is the file's") {
   const test::TemporaryDirectory directory;
   std::ofstream(directory.file("code.co"), std::ios::binary) << "code";

@@ -100,6 +100,9 @@ TEST_CASE("an impossible shape of a workload is refused, and the error names the
       resolve("independent", {.kernels = 8, .bytes_per_kernel = 256, .working_set_bytes = 1024}),
       support::UsageError);
   CHECK_THROWS_AS(resolve("producer-consumer", {.kernels = 3}), support::UsageError);
+  CHECK(error_of<support::UsageError>([] {
+          static_cast<void>(make_workload("empty", {.kernels = UINT32_MAX}));
+        }) == "workload empty: 4294967295 kernels; take at most 32768");
   CHECK_THROWS_AS(resolve("empty", {.bytes_per_kernel = 4}), support::UsageError);
   CHECK_THROWS_AS(resolve("bitonic-sort", {.kernels = 37, .bytes_per_kernel = 1024}),
                   support::UsageError);
