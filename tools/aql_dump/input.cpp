@@ -58,8 +58,8 @@ std::vector<nlohmann::ordered_json> trace_from_lines(const std::string& lines,
     if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
     nlohmann::ordered_json event;
     try {
-      event = nlohmann::ordered_json::parse(line, support::no_deeper_json<nlohmann::ordered_json>(),
-                                            /*allow_exceptions=*/false);
+      support::require_shallow_json(line);
+      event = nlohmann::ordered_json::parse(line, nullptr, /*allow_exceptions=*/false);
     } catch (const std::runtime_error& error) {
       throw std::runtime_error("line " + std::to_string(number) + " of '" + name +
                                "' cannot be read: " + error.what());

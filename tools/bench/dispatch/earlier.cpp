@@ -108,7 +108,7 @@ const char* executed(bool kernels) { return kernels ? "executed" : "not executed
 EarlierReport parse_earlier(const std::string& text, const std::string& file) {
   ordered_json in;
   try {
-    in = ordered_json::parse(text, support::no_deeper_json<ordered_json>());
+    in = support::parse_shallow_json<ordered_json>(text);
   } catch (const ordered_json::parse_error& error) {
     refuse(file, fmt::format("it is not JSON, or is truncated at byte {} of {}", error.byte,
                              text.size()));

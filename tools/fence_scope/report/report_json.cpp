@@ -322,7 +322,7 @@ std::string json_text(const Report& report) {
 Report parse_report(std::string_view text, const std::string& file) {
   ordered_json value;
   try {
-    value = ordered_json::parse(text, support::no_deeper_json<ordered_json>());
+    value = support::parse_shallow_json<ordered_json>(text);
   } catch (const ordered_json::parse_error& error) {
     throw support::UsageError(
         fmt::format("{}: the text is not JSON from byte {} of {} on; is the file truncated?", file,

@@ -351,20 +351,48 @@ class Parser {
   Sequence sequence_;
 };
 
-json parse(std::string_view text) {
-  // nlohmann::json would silently take the last of several fields with one name.
-  std::vector<std::set<std::string>> open;
-  const auto look = [&open](int depth, json::parse_event_t event, json& parsed) {
-    if (depth > support::kDeepestJson)
-      refuse("", fmt::format("values are nested deeper than {} levels", support::kDeepestJson));
-    if (event == json::parse_event_t::object_start) open.emplace_back();
-    if (event == json::parse_event_t::object_end) open.pop_back();
-    if (event == json::parse_event_t::key && !open.back().insert(parsed.get<std::string>()).second)
-      refuse("", fmt::format("an object has two fields '{}'", parsed.get<std::string>()));
+// Refuses objects with two fields of one name: json::parse() would silently take the last of them.
+class FieldsOnce : public json::json_sax_t {
+ public:
+  bool start_object(size_t) override {
+    open_.emplace_back();
     return true;
-  };
+  }
+  bool key(string_t& name) override {
+    if (!open_.back().insert(name).second)
+      refuse("", fmt::format("an object has two fields '{}'", name));
+    return true;
+  }
+  bool end_object() override {
+    open_.pop_back();
+    return true;
+  }
+  bool start_array(size_t) override { return true; }
+  bool end_array() override { return true; }
+  bool null() override { return true; }
+  bool boolean(bool) override { return true; }
+  bool number_integer(number_integer_t) override { return true; }
+  bool number_unsigned(number_unsigned_t) override { return true; }
+  bool number_float(number_float_t, const string_t&) override { return true; }
+  bool string(string_t&) override { return true; }
+  bool binary(binary_t&) override { return true; }
+  // json::parse() reports it.
+  bool parse_error(size_t, const std::string&, const json::exception&) override { return false; }
+
+ private:
+  std::vector<std::set<std::string>> open_;
+};
+
+json parse(std::string_view text) {
   try {
-    return json::parse(text, look);
+    support::require_shallow_json(text);
+  } catch (const std::runtime_error& error) {
+    refuse("", error.what());
+  }
+  FieldsOnce fields;
+  json::sax_parse(text, &fields);
+  try {
+    return json::parse(text);
   } catch (const json::exception& error) {
     // for example "[json.exception.parse_error.101] parse error at line 3, column 5: ..."
     const std::string what = error.what();

@@ -109,7 +109,7 @@ TraceRun trace_of_vgpu(std::string_view lines, const std::string& file) {
     lines.remove_prefix(std::min(end + 1, lines.size()));
     if (text.empty()) continue;
     try {
-      const json line = json::parse(text, support::no_deeper_json<json>());
+      const json line = support::parse_shallow_json<json>(text);
       const auto type = line.at("type").get<std::string>();
       if (type == "doorbell") {
         const auto value = whole<int64_t>(line.at("value"));
