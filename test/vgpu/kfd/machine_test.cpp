@@ -323,6 +323,94 @@ TEST_CASE("a machine whose file was removed gives no memory and frees none", "[m
   CHECK_FALSE(machine.share(0, *offset, {}));
 }
 
+TEST_CASE("a machine whose file was truncated or overwritten gives no memory and frees none",
+          "[machine]") {
+  const Name name("truncated");
+  // Not 4 bytes less: whatever is left must not do.
+  const off_t left = GENERATE(off_t{0}, off_t{3000});
+  Machine machine(name.text, kProperties, kTwoGpus);
+  const auto offset = machine.allocate(0, Heap::vram, kFilePage, kFilePage);
+  REQUIRE(offset);
+  *machine.file(0).at(*offset) = std::byte{9};
+  REQUIRE(truncate(file_of(name.text).c_str(), left) == 0);
+  CHECK(machine.resets(0) == 0);
+  CHECK(machine.gtt_bytes(1) == 32 * kMiB);
+  CHECK_FALSE(machine.allocate(0, Heap::vram, kFilePage, kFilePage));
+  machine.release(0, *offset);
+  CHECK(*machine.file(0).at(*offset) == std::byte{9});
+  CHECK_FALSE(machine.reset(0));
+  // Another machine in the same file is no substitute.
+  if (left == 0) {
+    const Neighbour other(name, [](Machine& theirs) {
+      return theirs.allocate(0, Heap::vram, kFilePage, kFilePage).has_value();
+    });
+    CHECK_FALSE(machine.share(0, *offset, {}));
+  }
+}
+
+TEST_CASE("no process can change the size of a memory file", "[machine]") {
+  const Machine machine(kTwoGpus);
+  const int descriptor = machine.file(0).descriptor();
+  CHECK(ftruncate(descriptor, 0) == -1);
+  CHECK(errno == EPERM);
+  CHECK(ftruncate(descriptor, 1 << 30) == -1);
+  CHECK(errno == EPERM);
+}
+
+TEST_CASE("a neighbour that is stopped with the lock blocks nobody for ever", "[machine]") {
+  const Name name("stopped");
+  Machine machine(name.text, kProperties, kTwoGpus);
+  const Pipe pipe;
+  const pid_t child = fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    const int file = open(file_of(name.text).c_str(), O_RDWR);
+    struct flock all {};
+    all.l_type = F_WRLCK;
+    if (fcntl(file, F_SETLK, &all) != 0 || write(pipe.write_end(), "x", 1) != 1) _exit(1);
+    for (;;) pause();
+  }
+  char locked = 0;
+  REQUIRE(read(pipe.read_end(), &locked, 1) == 1);
+  REQUIRE(kill(child, SIGSTOP) == 0);
+  REQUIRE(waitpid(child, nullptr, WUNTRACED) == child);
+  // At once, because each waits for seconds.
+  const pid_t other = fork();
+  if (other == 0)
+    _exit(refusal(name.text, kProperties)
+                      .find("is held by process " + std::to_string(child) + ", which is stopped") !=
+                  std::string::npos
+              ? 0
+              : 1);
+  CHECK_FALSE(machine.allocate(0, Heap::vram, kFilePage, kFilePage));
+  int status = -1;
+  REQUIRE(waitpid(other, &status, 0) == other);
+  CHECK(status == 0);
+  REQUIRE(kill(child, SIGCONT) == 0);
+  REQUIRE(kill(child, SIGKILL) == 0);
+  REQUIRE(waitpid(child, nullptr, 0) == child);
+  CHECK(machine.allocate(0, Heap::vram, kFilePage, kFilePage));
+}
+
+TEST_CASE("a limit that excludes the memory files is named", "[machine]") {
+  const auto refused_under = [](auto resource, rlim_t limit, const std::string& words) {
+    return in_child([&] {
+      const rlimit low{limit, limit};
+      if (setrlimit(resource, &low) != 0) return 2;
+      try {
+        const Machine machine(kTwoGpus);
+      } catch (const std::runtime_error& error) {
+        return std::string(error.what()).find(words) != std::string::npos ? 0 : 3;
+      }
+      return 1;
+    });
+  };
+  for (const rlim_t limit : {rlim_t{0}, rlim_t{96 * kMiB}})
+    CHECK(refused_under(RLIMIT_FSIZE, limit,
+                        "because the file size limit (ulimit -f) is " + std::to_string(limit)) == 0);
+  CHECK(refused_under(RLIMIT_AS, 64 * kMiB, "because RLIMIT_AS (ulimit -v) is 67108864") == 0);
+}
+
 TEST_CASE("files that are no machine of this user are refused", "[machine]") {
   const Name name("foreign");
   const std::string path = file_of(name.text);

@@ -31,12 +31,12 @@ int make_dmabuf(const ShareHandle& name, uint64_t size_bytes, bool close_on_exec
   const int file = memfd_create("uptempo-vgpu-dmabuf", MFD_CLOEXEC | MFD_ALLOW_SEALING);
   if (file < 0) return -errno;
   const Content content{.name = name};
-  int result = -1;
+  int result = -1, error = 0;
   if (pwrite(file, &content, sizeof content, 0) == static_cast<ssize_t>(sizeof content) &&
-      ftruncate(file, static_cast<off_t>(size_bytes)) == 0 && fcntl(file, F_ADD_SEALS, kSeals) == 0)
+      (error = set_file_size(file, size_bytes)) == 0 && fcntl(file, F_ADD_SEALS, kSeals) == 0)
     // For writing only, which forbids every mmap(), and sealed, which forbids write().
     result = reopen(file, O_WRONLY | (close_on_exec ? O_CLOEXEC : 0));
-  if (result < 0) result = -errno;
+  if (result < 0) result = error != 0 ? -error : -errno;
   ::close(file);
   return result;
 }

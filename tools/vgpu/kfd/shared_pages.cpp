@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "kfd/machine/backing.hpp"
 #include "kfd/program_memory.hpp"
 
 namespace uptempo::vgpu::kfd {
@@ -24,7 +25,7 @@ std::unique_ptr<SharedPages> SharedPages::replace(uint64_t address, uint64_t siz
   if (file < 0) return nullptr;
   void* alias = nullptr;
   void* program = nullptr;
-  if (ftruncate(file, static_cast<off_t>(size_bytes)) == 0) {
+  if (set_file_size(file, size_bytes) == 0) {
     alias = map_shared(file, size_bytes);
     program = map_shared(file, size_bytes);
   }

@@ -2,8 +2,10 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
 #include <cerrno>
 #include <iterator>
 #include <stdexcept>
@@ -18,8 +20,19 @@ namespace {
 // Programs that close "all" descriptors, or rely on the lowest free one, rarely reach this number.
 constexpr int kLowestDescriptor = 800;
 
-[[noreturn]] void fail(const std::string& what) {
-  throw std::system_error(errno, std::generic_category(), what);
+// Any lower limit of the address space may be the cause.
+constexpr uint64_t kMostSpace = uint64_t{1} << 47;
+
+// Names the resource limit if it is less than a file of that size needs.
+std::string limit_text(__rlimit_resource resource, const char* name, uint64_t size_bytes) {
+  rlimit limit{};
+  if (getrlimit(resource, &limit) != 0 || limit.rlim_cur >= size_bytes) return {};
+  return ", because " + std::string(name) + " is " + std::to_string(limit.rlim_cur) +
+         " bytes: raise it";
+}
+
+[[noreturn]] void fail(int error, const std::string& what) {
+  throw std::system_error(error, std::generic_category(), what);
 }
 
 }  // namespace
@@ -64,16 +77,22 @@ void RangeAllocator::take(uint64_t begin, uint64_t size_bytes) {
   if (begin + size_bytes < free_end) free_.emplace(begin + size_bytes, free_end);
 }
 
+int set_file_size(int descriptor, uint64_t size_bytes) noexcept {
+  return aql::without_signals(
+      [&] { return ftruncate(descriptor, static_cast<off_t>(size_bytes)) == 0 ? 0 : errno; });
+}
+
 SparseFile::SparseFile(const char* name, uint64_t size_bytes) : size_bytes_(size_bytes) {
-  descriptor_ = memfd_create(name, MFD_CLOEXEC);
-  if (descriptor_ < 0) fail("memfd_create");
+  descriptor_ = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  if (descriptor_ < 0) fail(errno, "memfd_create");
   raise_descriptor();
-  const int error = aql::without_signals(
-      [&] { return ftruncate(descriptor_, static_cast<off_t>(size_bytes)) == 0 ? 0 : errno; });
+  int error = set_file_size(descriptor_, size_bytes);
+  if (error == 0 && fcntl(descriptor_, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
+    error = errno;
   if (error != 0) {
     ::close(descriptor_);
-    throw std::runtime_error("a file for " + std::to_string(size_bytes) +
-                             " bytes of memory: " + aql::write_error(error));
+    fail(error, "a memory file of " + std::to_string(size_bytes) + " bytes" +
+                    limit_text(RLIMIT_FSIZE, "the file size limit (ulimit -f)", size_bytes));
   }
   map();
 }
@@ -103,8 +122,9 @@ void SparseFile::map() {
   if (alias == MAP_FAILED) {
     const int error = errno;
     ::close(descriptor_);
-    errno = error;
-    fail("mmap of " + std::to_string(size_bytes_) + " bytes");
+    fail(error, "mmap of " + std::to_string(size_bytes_) + " bytes" +
+                    (error == ENOMEM ? limit_text(RLIMIT_AS, "RLIMIT_AS (ulimit -v)", kMostSpace)
+                                     : std::string()));
   }
   device_ = status.st_dev;
   inode_ = status.st_ino;

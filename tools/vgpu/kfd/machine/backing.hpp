@@ -33,9 +33,15 @@ class RangeAllocator {
   std::map<uint64_t, uint64_t> free_;  // begin -> end
 };
 
+// Sets the size of a memfd. Returns 0 or an errno: EFBIG if RLIMIT_FSIZE is less, where the system
+// call would end the process with SIGXFSZ.
+int set_file_size(int descriptor, uint64_t size_bytes) noexcept;
+
+// No process can change the size of such a file, so no access to it is a SIGBUS.
 class SparseFile {
  public:
-  // Throws std::system_error if the system refuses the memfd, its size or its mapping.
+  // Throws std::system_error if the system refuses the memfd, its size or its mapping. It names
+  // the limit of the process that is the cause.
   SparseFile(const char* name, uint64_t size_bytes);
   // Takes over the descriptor of another process's file. The object closes it, also if the
   // constructor throws.

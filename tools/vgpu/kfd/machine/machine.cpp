@@ -29,6 +29,7 @@ namespace uptempo::vgpu::kfd {
 namespace {
 
 using machine_file::commit;
+using machine_file::Counts;
 using machine_file::Descriptor;
 using machine_file::Extent;
 using machine_file::Extents;
@@ -51,7 +52,9 @@ uint64_t file_bytes(const Head& head, uint32_t gpu) {
   return Machine::kFirstOffset + head.vram_bytes[gpu] + head.gtt_bytes[gpu];
 }
 
-constexpr const char* kMemoryName = "uptempo-vgpu-render";
+constexpr const char *kMemoryName = "uptempo-vgpu-render", *kTableName = "uptempo-vgpu-machine";
+constexpr const char* kUnreachable =
+    "has no process that lets this one open its memory (/proc/PID/fd)";
 
 }  // namespace
 
@@ -68,62 +71,57 @@ struct Machine::Impl {
   };
 
   std::string name;  // empty: not shared
-  void* table = MAP_FAILED;
-  size_t bytes = 0;
   ino_t inode = 0;
   uint32_t own_slot = 0;
+  std::vector<GpuMemory> sizes;  // of each GPU
+  Head head{};                   // as this process has last read it; without a name unused
+  std::unique_ptr<SparseFile> table;
   std::vector<std::unique_ptr<SparseFile>> files;
   std::vector<View> views;
   mutable std::mutex mutex;
   // Holds to give up, by GPU and offset: also those for which the file could not be locked.
   std::vector<std::pair<uint32_t, uint64_t>> to_release;
-  mutable std::atomic<bool> removal_reported{false}, failure_reported{false};
+  mutable std::atomic<bool> loss_reported{false}, failure_reported{false};
 
-  ~Impl() {
-    if (table != MAP_FAILED) munmap(table, bytes);
-  }
-
-  Head& head() const noexcept { return *static_cast<Head*>(table); }
+  Counts& counts() const noexcept { return *reinterpret_cast<Counts*>(table->at(0)); }
   Extents& extents(uint32_t gpu) const noexcept {
-    return reinterpret_cast<Extents*>(static_cast<std::byte*>(table) +
-                                      machine_file::kHeadBytes)[gpu];
+    return reinterpret_cast<Extents*>(table->at(machine_file::kCountsBytes))[gpu];
   }
+  uint64_t vram_end(uint32_t gpu) const noexcept { return kFirstOffset + sizes[gpu].vram_bytes; }
   uint64_t own_bit() const noexcept { return uint64_t{1} << own_slot; }
 
-  void map(int descriptor, size_t gpus) {
-    bytes = machine_file::table_bytes(gpus);
-    const int flags = descriptor < 0 ? MAP_ANONYMOUS | MAP_NORESERVE : 0;
-    table = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | flags, descriptor, 0);
-    if (table == MAP_FAILED)
-      throw std::system_error(errno, std::generic_category(), "mmap of the machine's table");
-    madvise(table, bytes, MADV_DONTFORK);
-  }
-
-  void begin(std::span<const GpuMemory> gpus, const std::string& properties) {
-    Head& all = head();
+  void begin(std::span<const GpuMemory> gpus) {
+    sizes.assign(gpus.begin(), gpus.end());
+    head.version = machine_file::kVersion;
+    head.pid_namespace = pid_namespace();
+    head.gpus = gpus.size();
+    const auto note_file = [this](uint32_t number, const SparseFile& file) {
+      head.files[number] = {file.device(), file.inode()};
+    };
     for (uint32_t gpu = 0; gpu < gpus.size(); ++gpu) {
-      all.vram_bytes[gpu] = gpus[gpu].vram_bytes;
-      all.gtt_bytes[gpu] = gpus[gpu].gtt_bytes;
-      files.push_back(std::make_unique<SparseFile>(kMemoryName, file_bytes(all, gpu)));
-      all.file_device[gpu] = files[gpu]->device();
-      all.file_inode[gpu] = files[gpu]->inode();
+      head.vram_bytes[gpu] = gpus[gpu].vram_bytes;
+      head.gtt_bytes[gpu] = gpus[gpu].gtt_bytes;
+      files.push_back(std::make_unique<SparseFile>(kMemoryName, file_bytes(head, gpu)));
+      note_file(gpu, *files[gpu]);
     }
-    std::memcpy(all.properties, properties.data(), properties.size());
-    all.gpus = gpus.size();
-    all.version = machine_file::kVersion;
-    all.pid_namespace = pid_namespace();
+    table = std::make_unique<SparseFile>(kTableName, machine_file::table_bytes(gpus.size()));
+    note_file(machine_file::kTable, *table);
     views.resize(gpus.size());
-    commit(all.magic, machine_file::kMagic);
   }
 
-  void enter(uint32_t slot, const ProcessIdentity& identity) {
-    ProcessSlot& own = head().processes[slot];
-    own.start_ticks = identity.start_ticks;
-    own.stack_address = identity.stack_address;
+  void enter(const OpenFile& file, uint32_t slot, const ProcessIdentity& identity) {
+    ProcessSlot& own = head.processes[slot];
+    own = {.pid = 0,
+           .start_ticks = identity.start_ticks,
+           .stack_address = identity.stack_address,
+           .files = {},
+           .left = 0};
     for (uint32_t gpu = 0; gpu < files.size(); ++gpu) own.files[gpu] = files[gpu]->descriptor();
-    own.left = 0;
+    own.files[machine_file::kTable] = table->descriptor();
+    machine_file::write_part(file, head, own);
     own_slot = slot;
-    commit(own.pid, identity.pid);
+    own.pid = identity.pid;
+    machine_file::write_part(file, head, own.pid);
   }
 
   void join(std::span<const GpuMemory> gpus, const std::string& properties) {
@@ -134,8 +132,7 @@ struct Machine::Impl {
     constexpr std::chrono::seconds kLimit{10};
     const auto end = std::chrono::steady_clock::now() + kLimit;
     while (!try_join(gpus, properties, *identity)) {
-      if (std::chrono::steady_clock::now() > end)
-        refuse(name, "has no process that lets this one open its memory (/proc/PID/fd)");
+      if (std::chrono::steady_clock::now() > end) refuse(name, kUnreachable);
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
   }
@@ -147,35 +144,44 @@ struct Machine::Impl {
     inode = file.status.st_ino;
     const std::unique_ptr<Head> present = machine_file::read_head(name, file);
     if (present == nullptr) {
-      const int error =
-          ftruncate(file.descriptor.get(), 0) != 0
-              ? errno
-              : posix_fallocate(
-                    file.descriptor.get(), 0,
-                    static_cast<off_t>(machine_file::table_bytes(gpus.size())));  // no SIGBUS later
-      if (error != 0) refuse(name, "has no room in /dev/shm: " + std::string(strerror(error)));
-      map(file.descriptor.get(), gpus.size());
-      begin(gpus, properties);
-      enter(0, identity);
+      begin(gpus);
+      std::memcpy(head.properties, properties.data(), properties.size());
+      machine_file::write_head(name, file, head);
+      head.magic = machine_file::kMagic;
+      machine_file::write_part(file, head, head.magic);
+      enter(file, 0, identity);
       return true;
     }
     machine_file::compare_properties(name, present->properties, properties);
-    std::vector<Descriptor> memory = machine_file::open_memory(*present);
-    if (std::ranges::any_of(memory, [](const Descriptor& each) { return each.get() < 0; }))
-      return false;
-    map(file.descriptor.get(), present->gpus);
-    for (uint32_t gpu = 0; gpu < present->gpus; ++gpu)
-      files.push_back(
-          std::make_unique<SparseFile>(memory[gpu].release(), file_bytes(*present, gpu)));
-    views.resize(present->gpus);
+    if (!open_files(*present)) return false;
+    head = *present;
     own_slot = kMostProcesses;
-    forget_dead();
+    forget_dead(file);
     for (uint32_t slot = 0; slot < kMostProcesses; ++slot)
-      if (head().processes[slot].pid == 0) {
-        enter(slot, identity);
+      if (head.processes[slot].pid == 0) {
+        enter(file, slot, identity);
         return true;
       }
     refuse(name, "has " + std::to_string(kMostProcesses) + " processes already, the most");
+  }
+
+  // Returns false, and opens none, if no process gives them.
+  bool open_files(const Head& present) {
+    std::vector<Descriptor> opened;
+    for (uint32_t gpu = 0; gpu < present.gpus; ++gpu)
+      opened.push_back(machine_file::open_memory(present, gpu));
+    opened.push_back(machine_file::open_memory(present, machine_file::kTable));
+    if (std::ranges::any_of(opened, [](const Descriptor& each) { return each.get() < 0; }))
+      return false;
+    for (uint32_t gpu = 0; gpu < present.gpus; ++gpu) {
+      sizes.push_back({present.vram_bytes[gpu], present.gtt_bytes[gpu]});
+      files.push_back(
+          std::make_unique<SparseFile>(opened[gpu].release(), file_bytes(present, gpu)));
+    }
+    table = std::make_unique<SparseFile>(opened.back().release(),
+                                         machine_file::table_bytes(present.gpus));
+    views.resize(present.gpus);
+    return true;
   }
 
   // Exclusive access to the table. Without it (`!granted`) the machine file is gone.
@@ -190,24 +196,35 @@ struct Machine::Impl {
     bool take(Impl& machine) {
       try {
         file_ = machine_file::open_locked(machine.name, false);
-        if (file_.descriptor.get() >= 0 && file_.status.st_ino == machine.inode) {
-          machine.forget_dead();
+        const bool is_there = file_.descriptor.get() >= 0 && file_.status.st_ino == machine.inode;
+        if (is_there && machine.read_own(file_)) {
+          machine.forget_dead(file_);
           return true;
         }
+        if (!machine.loss_reported.exchange(true))
+          report("the machine '" + machine.name + "' is lost: its file " +
+                 machine_file::path_of(machine.name) + " was " +
+                 (is_there ? "truncated or overwritten" : "removed") +
+                 "; no memory can be allocated or shared");
       } catch (const std::runtime_error& error) {
         if (!machine.failure_reported.exchange(true)) report(error.what());
-        return false;
       }
-      if (!machine.removal_reported.exchange(true))
-        report("the machine '" + machine.name + "' is lost: its file " +
-               machine_file::path_of(machine.name) +
-               " was removed; no memory can be allocated or shared");
       return false;
     }
     const std::lock_guard<std::mutex> lock_;
     OpenFile file_;
     bool granted_ = false;
   };
+
+  // Reads the head. Returns false if it is no longer that of this machine.
+  bool read_own(const OpenFile& file) noexcept {
+    Head now;
+    if (!machine_file::read_whole(file, now) ||
+        now.files[machine_file::kTable].inode != table->inode())
+      return false;
+    head = now;
+    return true;
+  }
 
   // Announces a change: other processes, and this one if it fails midway, derive their view again.
   uint64_t begin_change(uint32_t gpu) {
@@ -224,11 +241,11 @@ struct Machine::Impl {
   }
 
   // Drops the holds of processes that no longer live.
-  void forget_dead() {
+  void forget_dead(const OpenFile& file) {
     uint64_t dead = 0;
     const auto own = static_cast<uint64_t>(getpid());
     for (uint32_t slot = 0; slot < kMostProcesses; ++slot) {
-      const ProcessSlot& process = head().processes[slot];
+      const ProcessSlot& process = head.processes[slot];
       if (process.pid == 0 || slot == own_slot) continue;
       // This process's pid in another slot belongs to a program that executed this one.
       if (process.pid == own || !machine_file::is_alive(process)) dead |= uint64_t{1} << slot;
@@ -247,7 +264,11 @@ struct Machine::Impl {
         }
       }
     }
-    for (; dead != 0; dead &= dead - 1) commit(head().processes[std::countr_zero(dead)].pid, 0);
+    for (; dead != 0; dead &= dead - 1) {
+      uint64_t& pid = head.processes[std::countr_zero(dead)].pid;
+      pid = 0;
+      machine_file::write_part(file, head, pid);
+    }
   }
 
   View& refreshed(uint32_t gpu) {
@@ -255,9 +276,9 @@ struct Machine::Impl {
     const Extents& all = extents(gpu);
     if (view.generation == all.generation) return view;
     view.generation = ~uint64_t{0};
-    const uint64_t vram_end = kFirstOffset + head().vram_bytes[gpu];
-    view.vram = RangeAllocator(kFirstOffset, vram_end);
-    view.gtt = RangeAllocator(vram_end, vram_end + head().gtt_bytes[gpu]);
+    const uint64_t end = vram_end(gpu);
+    view.vram = RangeAllocator(kFirstOffset, end);
+    view.gtt = RangeAllocator(end, end + sizes[gpu].gtt_bytes);
     view.slot_of.clear();
     view.free_slots.clear();
     for (uint32_t i = 0; i < all.slots; ++i) {
@@ -266,7 +287,7 @@ struct Machine::Impl {
         view.free_slots.push_back(i);
         continue;
       }
-      view.heap(extent.begin < vram_end ? Heap::vram : Heap::gtt)
+      view.heap(extent.begin < end ? Heap::vram : Heap::gtt)
           .take(extent.begin, extent.end - extent.begin);
       view.slot_of.emplace(extent.begin, i);
     }
@@ -302,8 +323,7 @@ struct Machine::Impl {
 };
 
 Machine::Machine(std::span<const GpuMemory> gpus) : impl_(std::make_unique<Impl>()) {
-  impl_->map(-1, gpus.size());
-  impl_->begin(gpus, "");
+  impl_->begin(gpus);
 }
 
 Machine::Machine(const std::string& name, const std::vector<Property>& properties,
@@ -325,8 +345,11 @@ void Machine::leave() noexcept {
     const OpenFile file = machine_file::open_locked(impl_->name, false);
     if (file.descriptor.get() < 0 || file.status.st_ino != impl_->inode) return;
     // Exit handlers of runtimes may still free memory when another process has removed the file.
-    impl_->removal_reported = true;
-    commit(impl_->head().processes[impl_->own_slot].left, 1);
+    impl_->loss_reported = true;
+    if (!impl_->read_own(file)) return;
+    uint32_t& left = impl_->head.processes[impl_->own_slot].left;
+    left = 1;
+    machine_file::write_part(file, impl_->head, left);
     const std::unique_ptr<Head> others = machine_file::read_head(impl_->name, file);
     const auto stays = [](const ProcessSlot& slot) {
       return slot.pid != 0 && slot.left == 0 && machine_file::is_alive(slot);
@@ -340,10 +363,8 @@ void Machine::leave() noexcept {
 
 bool Machine::is_shared() const noexcept { return !impl_->name.empty(); }
 SparseFile& Machine::file(uint32_t gpu) const noexcept { return *impl_->files[gpu]; }
-uint64_t Machine::vram_end(uint32_t gpu) const noexcept {
-  return kFirstOffset + impl_->head().vram_bytes[gpu];
-}
-uint64_t Machine::gtt_bytes(uint32_t gpu) const noexcept { return impl_->head().gtt_bytes[gpu]; }
+uint64_t Machine::vram_end(uint32_t gpu) const noexcept { return impl_->vram_end(gpu); }
+uint64_t Machine::gtt_bytes(uint32_t gpu) const noexcept { return impl_->sizes[gpu].gtt_bytes; }
 
 std::optional<uint64_t> Machine::allocate(uint32_t gpu, Heap heap, uint64_t size_bytes,
                                           uint64_t alignment) {
@@ -404,8 +425,7 @@ void Machine::Impl::release(uint32_t gpu, uint64_t offset) {
     free_extent(gpu, *extent);
     const uint32_t slot = view.slot_of.at(offset);
     view.slot_of.erase(offset);
-    const uint64_t vram_end = kFirstOffset + head().vram_bytes[gpu];
-    view.heap(offset < vram_end ? Heap::vram : Heap::gtt).free(offset, size_bytes);
+    view.heap(offset < vram_end(gpu) ? Heap::vram : Heap::gtt).free(offset, size_bytes);
     view.free_slots.push_back(slot);
   }
   view.generation = generation;
@@ -414,7 +434,7 @@ void Machine::Impl::release(uint32_t gpu, uint64_t offset) {
 uint64_t Machine::used_bytes(uint32_t gpu, Heap heap) const {
   const Impl::Access access(*impl_);
   // Nothing can be allocated then.
-  if (!access) return heap == Heap::vram ? impl_->head().vram_bytes[gpu] : gtt_bytes(gpu);
+  if (!access) return heap == Heap::vram ? impl_->sizes[gpu].vram_bytes : gtt_bytes(gpu);
   uint64_t used = 0;
   const Extents& all = impl_->extents(gpu);
   for (uint64_t i = 0; i < all.slots; ++i)
@@ -460,34 +480,34 @@ std::optional<Machine::Shared> Machine::hold(const ShareHandle& handle) {
 }
 
 uint32_t Machine::resets(uint32_t gpu) const noexcept {
-  return std::atomic_ref(impl_->head().resets[gpu]).load(std::memory_order_acquire);
+  return std::atomic_ref(impl_->counts().resets[gpu]).load(std::memory_order_acquire);
 }
 
 uint32_t Machine::all_resets() const noexcept {
-  return std::atomic_ref(impl_->head().all_resets).load(std::memory_order_acquire);
+  return std::atomic_ref(impl_->counts().all_resets).load(std::memory_order_acquire);
 }
 
 namespace {
 
 // Under the lock.
-void count_reset(Head& head, uint32_t gpu) noexcept {
-  commit(head.resets[gpu], head.resets[gpu] + 1);
-  commit(head.all_resets, head.all_resets + 1);
-  futex(&head.all_resets, FUTEX_WAKE, INT_MAX);
+void count_reset(Counts& counts, uint32_t gpu) noexcept {
+  commit(counts.resets[gpu], counts.resets[gpu] + 1);
+  commit(counts.all_resets, counts.all_resets + 1);
+  futex(&counts.all_resets, FUTEX_WAKE, INT_MAX);
 }
 
 }  // namespace
 
 bool Machine::reset(uint32_t gpu) {
   const Impl::Access access(*impl_);
-  if (access) count_reset(impl_->head(), gpu);
+  if (access) count_reset(impl_->counts(), gpu);
   return static_cast<bool>(access);
 }
 
 uint32_t Machine::wait_for_reset(uint32_t seen) const noexcept {
   for (;;) {
     if (const uint32_t now = all_resets(); now != seen) return now;
-    futex(&impl_->head().all_resets, FUTEX_WAIT, seen);
+    futex(&impl_->counts().all_resets, FUTEX_WAIT, seen);
   }
 }
 
@@ -498,9 +518,10 @@ void Machine::reset(const std::string& name, uint32_t gpu) {
   if (head == nullptr) refuse(name, "does not exist: no process lives in it");
   if (gpu >= head->gpus)
     refuse(name, "has no GPU " + std::to_string(gpu) + ", only " + std::to_string(head->gpus));
-  Impl machine;
-  machine.map(file.descriptor.get(), head->gpus);
-  count_reset(machine.head(), gpu);
+  Descriptor table = machine_file::open_memory(*head, machine_file::kTable);
+  if (table.get() < 0) refuse(name, kUnreachable);
+  const SparseFile mapped(table.release(), machine_file::table_bytes(head->gpus));
+  count_reset(*reinterpret_cast<Counts*>(mapped.at(0)), gpu);
 }
 
 }  // namespace uptempo::vgpu::kfd

@@ -1,20 +1,23 @@
 // The memory of the machine's GPUs and the processes that share it (uptempo-vgpu --join NAME).
 //
-// Each GPU has one memory file (VRAM first, then GTT). A buffer is an extent of that file. A table
-// lists the extents, the processes that hold each, and the handle under which it is shared. Without
-// a name, table and files belong to this process alone. With a name, all processes of the user that
-// name the machine map one table, the machine file, and open the same memory files. An imported
-// buffer is then the same extent of the same file.
+// Each GPU has one memory file (VRAM first, then GTT). A buffer is an extent of that file. A table,
+// another memory file, lists the extents, the processes that hold each, and the handle under which
+// it is shared. Without a name, these files belong to this process alone. With a name, all
+// processes of the user that name the machine open the same files. An imported buffer is then the
+// same extent of the same file.
 //
-// The machine file is /dev/shm/uptempo-vgpu-UID-NAME. It begins with the process that finds no
-// other one alive, and the last process removes it. The memory files have no name: a process opens
-// them through /proc/PID/fd of another one, so the memory ends with the last process.
+// The memory files have no name and keep their size: a process opens them through /proc/PID/fd of
+// another one, so the memory ends with the last process. The machine file,
+// /dev/shm/uptempo-vgpu-UID-NAME, lists the processes. It begins with the process that finds no
+// other one alive, and the last process removes it. If it is removed, truncated or overwritten
+// before, each process reports that once, and finds no memory.
 //
 // Crash safety: a process may be killed at any instruction. A record lock of the kernel, which ends
-// with its process, guards the table. Each change takes effect with one store of 8 bytes, after
+// with its process, guards file and table. Each change takes effect with one store of 8 bytes, after
 // everything it needs. A killed process holds its extents until another one next takes the lock,
 // recognises the death (process_identity.hpp), returns the pages to the system and frees the
-// extents. fork() gives the child nothing; it joins when it opens the device.
+// extents. A process that is stopped while it holds the lock fails the operations of others after 5
+// seconds each. fork() gives the child nothing; it joins when it opens the device.
 //
 // Lifetime: the memory files live as long as the Machine, which outlives the device's threads. A
 // process has one Machine.

@@ -72,6 +72,12 @@ bool ProcessIdentity::is_alive() const {
   return stack == 0 || stack_address == 0 || stack == stack_address;
 }
 
+bool is_stopped(uint64_t pid) {
+  bool exists = true;
+  const auto now = status_of(pid, exists);
+  return now && (now->state == 'T' || now->state == 't');
+}
+
 uint64_t pid_namespace() {
   struct stat status {};
   if (syscall(SYS_newfstatat, AT_FDCWD, "/proc/self/ns/pid", &status, 0) != 0) return 0;

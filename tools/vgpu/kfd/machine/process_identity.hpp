@@ -22,6 +22,9 @@ struct ProcessIdentity {
   bool is_alive() const;
 };
 
+// Whether that process is stopped, by SIGSTOP or a debugger. False if it cannot be asked.
+bool is_stopped(uint64_t pid);
+
 // Returns the inode of this process's PID namespace; 0 if it cannot be read. A pid means something
 // else in another namespace.
 uint64_t pid_namespace();
