@@ -4,6 +4,7 @@
 
 #include <bit>
 #include <cstdint>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -86,6 +87,22 @@ std::string out_of_reach(hsa_amd_memory_pool_t pool, std::span<const Agent> agen
       far += fmt::format("{}{}", far.empty() ? "" : ", ", name_and_node(agent));
   }
   return far;
+}
+
+// Names the system's limit of mappings if the process has reached it: then neither the driver nor
+// ROCr maps any more memory, however much is free.
+std::string mappings_text() {
+  // ROCr may have freed some of them when it gave up.
+  constexpr size_t kNear = 64;
+  size_t most = 0, mappings = 0;
+  if (!(std::ifstream("/proc/sys/vm/max_map_count") >> most)) return {};
+  std::ifstream maps("/proc/self/maps");
+  for (std::string line; std::getline(maps, line);) ++mappings;
+  if (mappings + kNear < most) return {};
+  return fmt::format(
+      "; the process has {} mappings, of at most {} (vm.max_map_count): raise that limit, or make "
+      "fewer and larger buffers",
+      mappings, most);
 }
 
 // True if the driver says that it has less than that for the GPU, where ROCr must not be asked in
@@ -183,8 +200,8 @@ Allocation::Allocation(std::span<const Agent> gpus, MemoryKind kind, size_t size
         {.status = status,
          .call = "hsa_amd_memory_pool_allocate",
          .asked = asked,
-         .found = fmt::format("the pool of {} bytes, at most {} at a time, has too little memory",
-                              pool.size_bytes, pool.max_allocation_bytes),
+         .found = fmt::format("the pool of {} bytes, at most {} at a time, has too little memory{}",
+                              pool.size_bytes, pool.max_allocation_bytes, mappings_text()),
          .remedy = "free buffers or request less"});
   }
   owned_ = Owned(

@@ -1,9 +1,11 @@
 // Numbers of options that no machine can serve are refused at once, with an Error that names the
 // number, the limit and the option. Without the limits, these constructors allocate for minutes or
 // throw std::bad_alloc.
+#include <sys/mman.h>
 #include <engine/uptempo.hpp>
 
 #include <cstdint>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -68,6 +70,29 @@ TEST_CASE_METHOD(OnDevice, "a recording refuses more spare bytes than the limit"
         error_of<Error>([&] { const Recording recording(queue, {.spare_kernarg_bytes = many}); }),
         {std::to_string(many) + " spare bytes", "at most 268435456",
          "RecordingOptions::spare_kernarg_bytes"});
+}
+
+TEST_CASE_METHOD(OnDevice, "an allocation that the limit of mappings refuses names it",
+                 "[limits]") {
+  size_t most = 0;
+  REQUIRE((std::ifstream("/proc/sys/vm/max_map_count") >> most));
+  if (most > 2'000'000) return;  // the driver's limit of buffers comes first
+  // Pages of alternating protection are mappings of their own. Some are left for the test.
+  const size_t page = 4096, pages = most - 1000;
+  void* const all = mmap(nullptr, pages * page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  REQUIRE(all != MAP_FAILED);
+  for (size_t i = 0; i < pages; i += 2)
+    mprotect(static_cast<std::byte*>(all) + i * page, page, PROT_NONE);
+  std::string error;
+  {
+    std::vector<PinnedBuffer<std::byte>> buffers;
+    error = error_of<Error>([&] {
+      while (buffers.size() < 2000) buffers.emplace_back(gpu, page);
+    });
+  }
+  REQUIRE(munmap(all, pages * page) == 0);
+  check_names(error, {"of at most " + std::to_string(most), "vm.max_map_count"});
+  const PinnedBuffer<std::byte> again(gpu, page);
 }
 
 TEST_CASE_METHOD(OnDevice, "a fill beyond the end of its allocation is refused", "[limits]") {

@@ -407,8 +407,8 @@ TEST_CASE("a limit that excludes the memory files is named", "[machine]") {
   };
   for (const rlim_t limit : {rlim_t{0}, rlim_t{96 * kMiB}})
     CHECK(refused_under(RLIMIT_FSIZE, limit,
-                        "because the file size limit (ulimit -f) is " + std::to_string(limit)) == 0);
-  CHECK(refused_under(RLIMIT_AS, 64 * kMiB, "because RLIMIT_AS (ulimit -v) is 67108864") == 0);
+                        "the file size limit (ulimit -f) allows " + std::to_string(limit)) == 0);
+  CHECK(refused_under(RLIMIT_AS, 64 * kMiB, "RLIMIT_AS (ulimit -v) allows 67108864") == 0);
 }
 
 TEST_CASE("files that are no machine of this user are refused", "[machine]") {

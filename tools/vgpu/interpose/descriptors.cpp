@@ -17,7 +17,6 @@
 #include "interpose/real.hpp"
 #include "interpose/runtime_age.hpp"
 #include "interpose/tree.hpp"
-#include "kfd/machine/backing.hpp"
 #include "kfd/machine/log.hpp"
 #include "kfd/process.hpp"
 

@@ -27,8 +27,7 @@ constexpr uint64_t kMostSpace = uint64_t{1} << 47;
 std::string limit_text(__rlimit_resource resource, const char* name, uint64_t size_bytes) {
   rlimit limit{};
   if (getrlimit(resource, &limit) != 0 || limit.rlim_cur >= size_bytes) return {};
-  return ", because " + std::string(name) + " is " + std::to_string(limit.rlim_cur) +
-         " bytes: raise it";
+  return " (" + std::string(name) + " allows " + std::to_string(limit.rlim_cur) + ": raise it)";
 }
 
 [[noreturn]] void fail(int error, const std::string& what) {
