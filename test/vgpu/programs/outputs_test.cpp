@@ -152,7 +152,7 @@ TEST_CASE("a file size limit below the device's memory is a sentence, and no sig
       run_command({"sh", "-c", "ulimit -f 1; exec \"$@\" 2>&1 | cat", "sh", UPTEMPO_VGPU_LAUNCHER,
                    "--", "sh", "-c", "exec 3<>/dev/kfd"});
   CHECK(holds(result.out, "the device cannot be opened: "));
-  CHECK(holds(result.out, "the file size limit (ulimit -f) is "));
+  CHECK(holds(result.out, "the file size limit (ulimit -f) allows "));
 }
 
 }  // namespace
