@@ -72,9 +72,9 @@ QueueResources::QueueResources(const Agent& agent, const QueueOptions& options, 
       kernarg_memory_(&agent, memory_for(place_, options.kernarg_bytes), place_.is_on_device()),
       device_writes_(writes_to(place_, kernarg_memory_)),
       signals_(options.publications, options.timing_signals, options.marks),
-      timeline_(Timeline::acquire(options.publications)),
       kernargs_(kernarg_memory_.span().first(options.kernarg_bytes), options.kernarg_slab_bytes,
                 options.marks.kernarg_slabs),
+      timeline_(Timeline::acquire(options.publications)),
       watch_(Session::current()) {
   try {
     if (parts.queue == nullptr) {
@@ -98,8 +98,8 @@ QueueResources::QueueResources(const Parts& parts, std::span<const hsa_signal_t>
     : options_(checked(options)),
       device_writes_(parts.writes),
       signals_(signals, options.marks),
-      timeline_(Timeline::acquire(options.publications)),
-      kernargs_(parts.kernargs, options.kernarg_slab_bytes, options.marks.kernarg_slabs) {
+      kernargs_(parts.kernargs, options.kernarg_slab_bytes, options.marks.kernarg_slabs),
+      timeline_(Timeline::acquire(options.publications)) {
   try {
     connect(parts);
   } catch (...) {
@@ -111,8 +111,8 @@ QueueResources::QueueResources(const Parts& parts, std::span<const hsa_signal_t>
 QueueResources::QueueResources(const Failure& failure)
     : options_({.publications = 1}),
       signals_({}, options_.marks),
-      timeline_(Timeline::acquire(options_.publications)),
-      kernargs_({}, KernargPool::kBlockAlignment) {
+      kernargs_({}, KernargPool::kBlockAlignment),
+      timeline_(Timeline::acquire(options_.publications)) {
   timeline_.fail(failure.status, failure.text);
 }
 

@@ -159,8 +159,8 @@ class QueueResources {
   KernargMemory kernarg_memory_;
   DeviceWrites device_writes_;
   SignalPool signals_;
-  Timeline& timeline_;
   KernargPool kernargs_;
+  Timeline& timeline_;  // after what may fail: no destructor gives it back
   // Published packets that no publication covers yet. Streams only; the owner writes it under a
   // lock.
   std::atomic<uint32_t> open_packets_{0};
