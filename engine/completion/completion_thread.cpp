@@ -16,11 +16,15 @@ namespace {
 
 thread_local bool is_completion_thread = false;
 
+constexpr std::chrono::milliseconds kNoMemoryPause{10};
+
 }  // namespace
 
 CompletionThread& CompletionThread::of_process() {
-  // Never destroyed, like Completions and timelines.
-  static CompletionThread* const instance = new CompletionThread;
+  // Never destroyed, like Completions and timelines. Without allocation, because destructors ask
+  // for it.
+  alignas(CompletionThread) static std::byte storage[sizeof(CompletionThread)];
+  static CompletionThread* const instance = new (storage) CompletionThread;
   return *instance;
 }
 
@@ -79,7 +83,7 @@ void CompletionThread::look_again() noexcept {
   }
   try {
     start();  // after static destruction has ended the thread
-  } catch (const std::system_error&) {
+  } catch (const std::exception&) {
     // Without a thread, no waiter can be notified, and this function cannot report the error.
   }
 }
@@ -197,7 +201,17 @@ void CompletionThread::run() noexcept {
   std::unique_lock lock(mutex_);
   for (;;) {
     woken_ = false;
-    if (collect(lock)) {
+    bool has_collected = false;
+    try {
+      has_collected = collect(lock);
+    } catch (const std::bad_alloc&) {
+      // Nothing was taken. It looks again when there may be memory, or ends.
+      if (!stopping_) {
+        changed_.wait_for(lock, kNoMemoryPause);
+        continue;
+      }
+    }
+    if (has_collected) {
       count(&CounterBlock::completion_thread_wake_ups);
       serve(lock);
     } else if (stopping_) {

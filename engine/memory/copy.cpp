@@ -50,9 +50,13 @@ struct Copier::Work {
     listener = session->listen([this, agent = gpu.handle()](const Session::MemoryFault& fault) {
       if (fault.agent.handle != agent.handle) return false;
       const std::lock_guard lock(mutex);
-      if (fault_text.empty()) {
-        fault_text = fault.text;
+      if (!has_faulted) {
+        has_faulted = true;
         fault_status = fault.status;
+        try {
+          fault_text = fault.text;
+        } catch (const std::bad_alloc&) {  // the fault matters more than its description
+        }
       }
       return running || fault.status == fault.kLost;
     });
@@ -84,7 +88,7 @@ struct Copier::Work {
 
   bool faulted() {
     const std::lock_guard lock(mutex);
-    return !fault_text.empty();
+    return has_faulted;
   }
   [[noreturn]] void throw_fault(const void* destination, const void* source, size_t bytes) {
     const std::lock_guard lock(mutex);
@@ -103,7 +107,8 @@ struct Copier::Work {
 
   std::mutex mutex;
   bool running = false;
-  std::string fault_text;  // not empty after a memory fault of the agent
+  bool has_faulted = false;  // a memory fault of the agent
+  std::string fault_text;
   hsa_status_t fault_status = Session::MemoryFault::kStatus;
 };
 

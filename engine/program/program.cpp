@@ -94,7 +94,9 @@ struct Program::Loaded : std::enable_shared_from_this<Program::Loaded> {
         object(select_code_object(code, loader_of(on))),
         metadata(program_metadata(object)),
         executable(load(on, object)),
-        identity(to_string(object.target), object.bytes.size(), content_hash(object.bytes)) {}
+        identity(to_string(object.target), object.bytes.size(), content_hash(object.bytes)) {
+    (void)detail::KernelNames::of_process();  // here, where it may throw
+  }
 
   Loaded(const Agent& on, std::vector<std::byte>&& code) : Loaded(on, std::span(code)) {
     file = std::move(code);  // which leaves the bytes where they are

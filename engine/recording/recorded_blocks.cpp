@@ -12,9 +12,10 @@ void RecordedBlocks::grow(size_t bytes) {
     ring[i] = retired_[(retired_first_ + i) % retired_.size()];
   retired_ = std::move(ring);
   retired_first_ = 0;
+  reserve();
+  // last: if an allocation failed, no block of this chunk is given out
   next_ = chunk.data();
   end_ = next_ + chunk.size();
-  reserve();
 }
 
 std::byte* RecordedBlocks::cut(uint32_t size) noexcept {
@@ -32,8 +33,14 @@ void RecordedBlocks::reserve() {
 
 void RecordedBlocks::expect(uint32_t size) {
   if (size / kLineBytes < free_.size()) return;
+  const size_t before = free_.size();
   free_.resize(size / kLineBytes + 1);
-  reserve();
+  try {
+    reserve();
+  } catch (...) {
+    free_.resize(before);  // the next call reserves
+    throw;
+  }
 }
 
 std::byte* RecordedBlocks::take_first(uint32_t size) {

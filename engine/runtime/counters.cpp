@@ -19,7 +19,9 @@ struct Registry {
 };
 
 Registry& registry() {
-  static Registry* const instance = new Registry;
+  // Without allocation, because a thread may count for the first time where nothing may fail.
+  alignas(Registry) static std::byte storage[sizeof(Registry)];
+  static Registry* const instance = new (storage) Registry;
   return *instance;
 }
 

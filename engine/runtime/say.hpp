@@ -4,19 +4,20 @@
 #pragma once
 
 #include <concepts>
-#include <new>
+#include <exception>
 #include <string>
 
 namespace uptempo::detail {
 
 // Writes "uptempo: <sentence>" and a line end to stderr, with one call.
 void say(const std::string& sentence) noexcept;
-// The same for the sentence that make() returns. Says nothing if memory is short.
+// The same for the sentence that make() returns. Says nothing if make() throws, as it does when
+// memory is short.
 template <std::invocable Make>
 void say(Make&& make) noexcept {
   try {
     say(std::string(make()));
-  } catch (const std::bad_alloc&) {
+  } catch (const std::exception&) {
   }
 }
 

@@ -87,6 +87,9 @@ bool hsa_is_initialised() noexcept {
          HSA_STATUS_ERROR_NOT_INITIALIZED;
 }
 
+// ROCr reports one memory fault, and the loss of each GPU once. A driver has 64 GPUs at most.
+constexpr size_t kMostFaults = 256;
+
 // hsa_amd_event_t of ROCr 6.1 and newer. Headers of older ones lack this kind.
 constexpr int kHardwareException = 1;  // HSA_AMD_GPU_HW_EXCEPTION_EVENT
 struct HardwareException {
@@ -217,9 +220,13 @@ std::shared_ptr<Session> Session::start() {
                            "under uptempo-vgpu"});
   }
   std::shared_ptr<Session> session(new Session);
+  // ROCr's thread and destructors add to these lists, where no exception may leave.
+  session->faults_.reserve(kMostFaults);
+  session->claimed_.reserve(kMostFaults);
   uintptr_t number = 0;
   {
     const std::lock_guard session_lock(process().session_mutex);
+    process().given_up.reserve(kMostFaults);
     number = ++process().sessions;
   }
   // HSA drops handlers when it shuts down, so each session registers one. If another user kept HSA
@@ -358,9 +365,12 @@ void Session::give_up(hsa_agent_t agent) {
 
 bool Session::notify(MemoryFault found) {
   const std::lock_guard lock(listeners_mutex_);
-  faults_.push_back(std::move(found));
-  // A copy, because a listener's effects may add a fault.
-  const MemoryFault fault = faults_.back();
+  const MemoryFault fault = std::move(found);
+  try {
+    faults_.push_back(fault);
+  } catch (const std::bad_alloc&) {
+    faults_.push_back({fault.agent, {}, fault.status});  // later listeners learn no more than that
+  }
   // An ECC error is both a fault and a loss; ROCr reports the two one after the other.
   bool claimed = std::ranges::find(claimed_, fault.agent.handle) != claimed_.end();
   for (const auto& [id, listener] : listeners_) claimed = listener(fault) || claimed;
@@ -382,13 +392,21 @@ hsa_status_t Session::on_system_event(const hsa_amd_event_t* event, void* number
     if (reinterpret_cast<uintptr_t>(number) != process().sessions) return HSA_STATUS_ERROR;
   }
   MemoryFault fault;
+  const auto describe_with = [&fault](const auto& description) {
+    try {
+      fault.text = description();
+    } catch (const std::bad_alloc&) {  // the fault matters more than its description
+    }
+  };
   if (lost) {
     HardwareException exception;
     std::memcpy(&exception, &event->memory_fault, sizeof exception);
-    fault = {exception.agent, describe_loss((exception.reset_cause & kCausedByEcc) != 0),
-             MemoryFault::kLost};
+    fault.agent = exception.agent;
+    fault.status = MemoryFault::kLost;
+    describe_with([&] { return describe_loss((exception.reset_cause & kCausedByEcc) != 0); });
   } else {
-    fault = {event->memory_fault.agent, describe(event->memory_fault)};
+    fault.agent = event->memory_fault.agent;
+    describe_with([&] { return describe(event->memory_fault); });
   }
   return report(fault) ? HSA_STATUS_SUCCESS : HSA_STATUS_ERROR;
 }

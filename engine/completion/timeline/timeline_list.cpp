@@ -12,14 +12,17 @@ TimelineList& TimelineList::of_process() {
 Timeline& TimelineList::take(uint32_t capacity) {
   const std::lock_guard lock(mutex_);
   const auto found = std::ranges::find(free_, capacity, &Timeline::capacity);
-  if (found == free_.end())
+  if (found == free_.end()) {
+    // Room for all, because give_back() runs in destructors.
+    if (free_.capacity() <= all_.size()) free_.reserve(2 * all_.size() + 1);
     return *all_.emplace_back(std::unique_ptr<Timeline>(new Timeline(capacity)));
+  }
   Timeline& timeline = **found;
   free_.erase(found);
   return timeline;
 }
 
-void TimelineList::give_back(Timeline& timeline) {
+void TimelineList::give_back(Timeline& timeline) noexcept {
   const std::lock_guard lock(mutex_);
   free_.push_back(&timeline);
 }

@@ -21,7 +21,7 @@ class TimelineList {
 
   // Returns a free timeline of exactly this capacity, or a new one.
   Timeline& take(uint32_t capacity);
-  void give_back(Timeline& timeline);
+  void give_back(Timeline& timeline) noexcept;
   Timeline::Census census() const;
 
  private:

@@ -19,9 +19,9 @@ CopyLane::CopyLane(const Agent& gpu, Start start, const CopyLaneOptions& options
       signals_(options.copies, 0),
       timeline_(Timeline::acquire(options.copies)),
       watch_(Session::current()),
-      seen_done_(timeline_.last_begun()),
-      loans_(timeline_.places()) {
+      seen_done_(timeline_.last_begun()) {
   try {
+    loans_.resize(timeline_.places());
     watch_.start(timeline_, gpu);
   } catch (...) {
     watch_.stop();

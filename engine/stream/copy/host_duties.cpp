@@ -23,8 +23,10 @@ void finish_pending_host_duties() noexcept { HostDuties::of_process().finish(); 
 void copy_all_owed_bytes() noexcept { HostDuties::of_process().copy_owed_bytes(); }
 
 HostDuties& HostDuties::of_process() {
-  // Destructors of static objects may wait for events.
-  static HostDuties* const duties = new HostDuties;
+  // Destructors of static objects may wait for events. Without allocation, because destructors ask
+  // for it.
+  alignas(HostDuties) static std::byte storage[sizeof(HostDuties)];
+  static HostDuties* const duties = new (storage) HostDuties;
   return *duties;
 }
 
