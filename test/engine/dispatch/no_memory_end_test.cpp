@@ -61,8 +61,7 @@ struct EndingQueue {
       recording->dispatch(kernel, Grid{1}, 4u);
       (void)recording->replay(device.queue(), soon());
     }
-    if (kStage == Stage::finished)
-      CHECK(device.queue().last_submitted().wait(soon(), kActiveWait));
+    if (kStage == Stage::finished) CHECK(device.queue().last_submitted().wait(soon(), kActiveWait));
     if (kStage == Stage::failed) device.processor().fail(HSA_STATUS_ERROR_INVALID_ISA);
     (void)done;
   }

@@ -9,6 +9,7 @@
 #include <csignal>
 #include <cstdint>
 #include <new>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -88,7 +89,15 @@ std::thread start_device_thread(const char* name, std::function<void()> body) no
       thread_gpu = gpu;
       // Fails if the system has removed the cores since. The thread then keeps its affinity.
       if (kCores.count != 0) sched_setaffinity(0, sizeof kCores.set, &kCores.set);
-      run();
+      try {
+        run();
+      } catch (const std::bad_alloc&) {
+        // A GPU does not lack the process's memory, so no error of a queue says it.
+        constexpr std::string_view kText =
+            "uptempo-vgpu: memory is exhausted in a thread of the device: the process ends\n";
+        (void)!write(STDERR_FILENO, kText.data(), kText.size());
+        _exit(1);
+      }
     });
     pthread_setname_np(thread.native_handle(), name);
     return thread;

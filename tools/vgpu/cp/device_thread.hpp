@@ -10,7 +10,8 @@ namespace uptempo::vgpu {
 // Starts a thread that handles none of the program's signals and has a name for debuggers.
 // Synchronous faults (SIGSEGV, SIGBUS, SIGFPE, SIGILL) stay enabled, because the device handles
 // them. The thread may use every core that the process was started on, whatever the caller's
-// affinity. Returns a thread that is not joinable if the system refuses another one.
+// affinity. Returns a thread that is not joinable if the system refuses another one. If memory is
+// exhausted in the thread, it says so and ends the process with status 1.
 // The thread belongs to the GPU of its starter, see StartsThreadsOf.
 std::thread start_device_thread(const char* name, std::function<void()> body) noexcept;
 

@@ -14,9 +14,11 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <exception>
 #include <optional>
 
 #include "interpose/real.hpp"
+#include "kfd/machine/log.hpp"
 #include "kfd/process.hpp"
 
 extern "C" int __cxa_atexit(void (*function)(void*), void* argument, void* library) noexcept;
@@ -29,8 +31,15 @@ namespace vgpu = uptempo::vgpu::interpose;
 void finish(void*) {
   kfd::Process* const process = kfd::Process::existing();
   if (process == nullptr) return;
-  const std::optional<int> status = process->finish_checks();
-  process->report_injections();
+  std::optional<int> status;
+  try {
+    status = process->finish_checks();
+    process->report_injections();
+  } catch (const std::exception& error) {  // the program ends with its own status
+    kfd::report("the reports of the end are incomplete, because of the next line");
+    kfd::report(error.what());
+    status = kfd::Process::exit_status();
+  }
   process->leave_machine();
   if (status) std::exit(*status);
 }
