@@ -290,32 +290,7 @@ inline void store_behind_gate(Packet64& slot, const Packet64& like, const void* 
 
 // Copies the packets.
 inline void store_behind_gate(std::span<Packet64> slots, const Packet64* packets) noexcept {
-  for (Packet64& slot : slots) slot = *packets++;
-}
-
-// Stores dispatch packets equal to `first` except for kernarg addresses, which are `step` bytes
-// apart.
-inline void store_behind_gate(std::span<Packet64> slots, const Packet64& first,
-                              ptrdiff_t step) noexcept {
-  // Copies 16-byte quarters held in registers. A packet modified in memory is stored in pieces and
-  // read whole, which fails store forwarding.
-  using Quarter = uint64_t __attribute__((vector_size(16)));
-  const auto quarter = [&first](size_t i) {
-    Quarter bytes;
-    std::memcpy(&bytes, &first.word[4 * i], sizeof bytes);
-    return bytes;
-  };
-  const Quarter part0 = quarter(0), part1 = quarter(1), part3 = quarter(3);
-  // added to the kernarg address, bytes 40..47
-  const Quarter to_the_next{0, static_cast<uint64_t>(step)};
-  Quarter part2 = quarter(2);
-  for (Packet64& slot : slots) {
-    std::memcpy(&slot.word[0], &part0, 16);
-    std::memcpy(&slot.word[4], &part1, 16);
-    std::memcpy(&slot.word[8], &part2, 16);
-    std::memcpy(&slot.word[12], &part3, 16);
-    part2 += to_the_next;
-  }
+  std::memcpy(slots.data(), packets, slots.size_bytes());
 }
 
 // Returns a whole packet, header included, in ordinary memory: for stored command lists, tests and

@@ -38,26 +38,17 @@ class Backoff {
 
 }  // namespace
 
-void AqlQueueWriter::Destroy::operator()(hsa_queue_t* queue) const noexcept {
-  hsa_queue_destroy(queue);
-}
-
-AqlQueueWriter AqlQueueWriter::own(hsa_queue_t* queue, const std::atomic<hsa_status_t>* error,
-                                   RingAccess access) {
-  return AqlQueueWriter(queue, error, access, true, nullptr);
-}
-
 AqlQueueWriter AqlQueueWriter::borrow(hsa_queue_t* queue, const std::atomic<hsa_status_t>* error,
                                       RingAccess access) {
-  return AqlQueueWriter(queue, error, access, false, nullptr);
+  return AqlQueueWriter(queue, error, access, nullptr);
 }
 
 AqlQueueWriter AqlQueueWriter::share(SharedRing& ring, const std::atomic<hsa_status_t>* error) {
-  return AqlQueueWriter(ring.queue(), error, ring.access(), false, &ring);
+  return AqlQueueWriter(ring.queue(), error, ring.access(), &ring);
 }
 
 AqlQueueWriter::AqlQueueWriter(hsa_queue_t* queue, const std::atomic<hsa_status_t>* error,
-                               RingAccess access, bool owned, SharedRing* shared)
+                               RingAccess access, SharedRing* shared)
     : queue_(queue), error_(error), shared_(shared) {
   require_ring(queue);
   ring_ = static_cast<Packet64*>(queue->base_address);
@@ -66,7 +57,6 @@ AqlQueueWriter::AqlQueueWriter(hsa_queue_t* queue, const std::atomic<hsa_status_
   view_ = view(queue, access);
   next_ = load_write_index();
   read_seen_ = load_read_index();
-  if (owned) owned_.reset(queue);
 }
 
 PublishResult AqlQueueWriter::reserve(Slots& slots, Deadline deadline) noexcept {
@@ -103,13 +93,6 @@ PublishResult AqlQueueWriter::publish(std::span<const Packet64> packets, Deadlin
     std::span<const Packet64> packets;
   };
   return publish(packets.size(), deadline, Copies{packets}, chunking);
-}
-
-std::span<Packet64> AqlQueueWriter::free_run(uint64_t skip) noexcept {
-  if (has_device_ring_ || !has_room(skip + 1)) return {};
-  const uint64_t first = next_ + skip, place = first & mask_;
-  const uint64_t free = ring_size() - (first - read_seen_), to_the_end = ring_size() - place;
-  return {ring_ + place, free < to_the_end ? free : to_the_end};
 }
 
 Room AqlQueueWriter::room() const noexcept {

@@ -13,8 +13,8 @@
 // then they read INVALID. For each chunk, it stores headers in order, then the visible write index,
 // then one doorbell with the index of the chunk's last packet.
 //
-// Gate: packets written by a RunEmitter, and packets written in place, are stored whole and in any
-// order while the first slot of their chunk reads INVALID. The writer stores the header of that
+// Gate: packets written by a RunEmitter are stored whole and in any order while the first slot of
+// their chunk reads INVALID. The writer stores the header of that
 // first slot last, with release order. No processor takes the packets earlier, because it processes
 // a queue in order and stops at an INVALID header, whether or not it stops at the write index, too.
 // A gate requires that processors leave INVALID headers in the slots that they have taken (HSA 1.2,
@@ -22,8 +22,7 @@
 //
 // Ring in device memory (is_ring_in_device_memory() in amd_abi.hpp): the host's stores to it are
 // write-combined, so neither a release store nor the doorbell orders them. The writer stores the
-// body, sfence, the header, sfence, then the doorbell (store_fence.hpp). It never reads the ring,
-// and free_run() returns nothing: packets are written elsewhere and copied, whole lines at a time.
+// body, sfence, the header, sfence, then the doorbell (store_fence.hpp). It never reads the ring.
 // ROCr publishes its own packets to such rings in the same order, without a flush of the HDP.
 //
 // Producers:
@@ -47,11 +46,11 @@
 // 7796).
 //
 // Thread safety: one thread at a time per writer.
-// Lifetime: the writer destroys an owned queue; a borrowed queue outlives the writer.
+// Lifetime: the queue outlives the writer.
 // Back-pressure: the writer proves room before it stores the first byte, so a refused publication
 // leaves no trace. A waiting thread spins for about 1 us, then yields, then sleeps 50 us to 1 ms at
 // a time, and holds no lock. Waiting ends at once when `error` shows that the queue has failed. For
-// a borrowed queue without an error source, only the deadline ends it.
+// a queue without an error source, only the deadline ends it.
 // The read index frees slots only; kernargs and signals stay in use until completion. Slots of
 // kernels that read their packets also do, if the caller holds them (slot_holds.hpp).
 // Cost: no virtual call, lock, allocation or system call. The read index (a line that the device
@@ -64,7 +63,6 @@
 
 #include <atomic>
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <type_traits>
 
@@ -79,8 +77,7 @@
 namespace uptempo::aql {
 
 // How a publication is split. With `lead`, the first packets start executing while the writer
-// stores the rest (packets written in place are already stored). Each further doorbell costs a
-// device write (100-300 ns over PCIe).
+// stores the rest. Each further doorbell costs a device write (100-300 ns over PCIe).
 struct Chunking {
   uint32_t lead = 0;            // packets of the first chunk; 0: same as the others
   uint32_t chunk = UINT32_MAX;  // packets of every other chunk, at least 1
@@ -136,14 +133,9 @@ concept RunEmitter =
 
 class AqlQueueWriter {
  public:
-  // Takes ownership of a queue created by hsa_queue_create; the destructor calls hsa_queue_destroy.
-  // The queue's error callback sets `error`, if given; the writer reads it with acquire order, and
-  // it outlives the writer. Throws std::invalid_argument for a queue that require_ring() rejects.
-  static AqlQueueWriter own(hsa_queue_t* queue, const std::atomic<hsa_status_t>* error = nullptr,
-                            RingAccess access = RingAccess::direct);
-
-  // Uses a queue that the caller destroys. No other code may publish while the writer exists.
-  // Throws std::invalid_argument as own() does.
+  // Uses a queue that the caller destroys. No other code may publish while the writer exists. The
+  // queue's error callback sets `error`, if given; the writer reads it with acquire order, and it
+  // outlives the writer. Throws std::invalid_argument for a queue that require_ring() rejects.
   static AqlQueueWriter borrow(hsa_queue_t* queue, const std::atomic<hsa_status_t>* error = nullptr,
                                RingAccess access = RingAccess::direct);
 
@@ -195,16 +187,7 @@ class AqlQueueWriter {
   PublishResult publish(std::span<const Packet64> packets, Deadline deadline,
                         Chunking chunking = {});
 
-  // For exclusive producers that write packets in place. Returns the contiguous free slots after
-  // the next `skip` slots; empty if there are none. `skip` is at least 1, because the next slot is
-  // the gate; also empty for a ring in device memory. The caller may write headers there, too. If
-  // it does not publish the packets, it must set their headers to INVALID again.
-  std::span<Packet64> free_run(uint64_t skip) noexcept;
   Packet64* ring() const noexcept { return ring_; }
-  // Publishes `first` and the count - 1 whole packets stored in the slots after it, in reserved
-  // slots. Returns the number of doorbells rung.
-  uint64_t publish_in_place(const Packet64& first, uint64_t count, Chunking chunking) noexcept;
-
   // True if other code has published to the queue since this writer last did: the visible write
   // index is not where this writer left it. Always false for shared producers, and where tools may
   // move the index (RingAccess::hsa_calls).
@@ -242,12 +225,8 @@ class AqlQueueWriter {
   uint64_t visible_write_index() const noexcept { return load_write_index(); }
 
  private:
-  struct Destroy {
-    void operator()(hsa_queue_t* queue) const noexcept;
-  };
-
   AqlQueueWriter(hsa_queue_t* queue, const std::atomic<hsa_status_t>* error, RingAccess access,
-                 bool owned, SharedRing* shared);
+                 SharedRing* shared);
 
   template <class Emit>
   // returns the number of doorbells
@@ -276,7 +255,6 @@ class AqlQueueWriter {
   hsa_queue_t* queue_ = nullptr;
   const std::atomic<hsa_status_t>* error_ = nullptr;
   const std::atomic<hsa_status_t>* second_error_ = nullptr;
-  std::unique_ptr<hsa_queue_t, Destroy> owned_;
   SharedRing* shared_ = nullptr;
   CollisionBackoff backoff_;            // shared producers only
   mutable SlotHolds* holds_ = nullptr;  // atomic; mutable only because atomic_ref needs it
@@ -337,26 +315,6 @@ inline uint64_t AqlQueueWriter::write_chunk(uint64_t first, uint64_t count, uint
   store_write_index(next_);
   ring_doorbell(first + count - 1);
   return 1;
-}
-
-inline uint64_t AqlQueueWriter::publish_in_place(const Packet64& first, uint64_t count,
-                                                 Chunking chunking) noexcept {
-  Packet64& slot = ring_[next_ & mask_];
-  const uint32_t word = fill(&slot, first);
-  fence_ring();
-  // Release: the other packets are also visible before the header that exposes them.
-  std::atomic_ref(slot.word[0]).store(word, std::memory_order_release);
-  fence_ring();
-  uint64_t doorbells = 0;
-  for (uint64_t chunk = chunking.first(); count != 0; chunk = chunking.next()) {
-    if (chunk > count) chunk = count;
-    count -= chunk;
-    next_ += chunk;
-    store_write_index(next_);
-    ring_doorbell(next_ - 1);
-    ++doorbells;
-  }
-  return doorbells;
 }
 
 template <Emitter Emit>

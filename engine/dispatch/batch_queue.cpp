@@ -192,23 +192,15 @@ struct Packets {
                 from == 0 ? publication.flight_headers() : FlightHeaders{});
   if (publication.holds_slots) [[unlikely]]
     writer_->hold(slots, {.owner = &timeline_, .value = publication.value});
-  // Packets that are in their slots, or a single one, take a few stores.
-  const bool in_place = publication.packets.in_ring() ||
-                        (count == 1 && from == 0 && !publication.kept && !writer_->is_shared());
-  if (in_place) publication.finish_in_place();
-  // Before publication: afterwards the packet processor may have set the headers to INVALID.
-  const aql::HeaderCosts costs = publication.costs(from, count);
   const uint64_t doorbells =
-      in_place
-          ? writer_->publish_in_place(publication.packets[0], count, publication.chunking)
-          : writer_->commit(slots, Packets{publication, from}, publication.chunking);
-  count_packets(publication, from, count, doorbells, true, costs);
+      writer_->commit(slots, Packets{publication, from}, publication.chunking);
+  count_packets(publication, from, count, doorbells, true, publication.costs(from, count));
   retain(publication);
 }
 
 uint64_t BatchQueue::parts_before_last(const Publication& publication) const noexcept {
   const uint64_t left = publication.packets.size() - publication.published;
-  if (left <= longest_run() || publication.packets.in_ring()) return 0;
+  if (left <= longest_run()) return 0;
   return (left - longest_run() + part_size() - 1) / part_size();
 }
 
@@ -249,29 +241,13 @@ bool BatchQueue::publish_parts(Publication& publication, Deadline deadline) {
 void BatchQueue::make_room(Publication& publication) {
   if (publication.ended != Ending::none) refuse_ended(publication);
   if (publication.published != 0) refuse_more(publication, "one more packet");
-  if (writer_->has_intruder()) refuse_beside_others();
-  PacketStore& packets = publication.packets;
-  const bool opens = packets.size() == 1 && !publication.kept && ring_batch_ == nullptr &&
-                     !writer_->is_shared() && !writer_->has_device_ring();
-  if (!opens && !packets.in_ring()) return packets.grow();
-  const std::span<aql::Packet64> free = writer_->free_run(packets.size());
-  if (free.empty()) return opens ? packets.grow() : evict(publication);
-  if (!opens) return packets.extend(free);
-  packets.open_ring(writer_->ring(), writer_->ring_size() - 1, writer_->next_index(), free);
-  ring_batch_ = &publication;
-}
-
-void BatchQueue::evict(Publication& ring_batch) {
-  flight_.note_dropped(writer_->next_index() + ring_batch.packets.size());
-  ring_batch.packets.leave_ring();
-  ring_batch_ = nullptr;
+  publication.packets.grow();
 }
 
 std::optional<uint64_t> BatchQueue::submit(Publication& publication, Deadline deadline) {
   if (timeline_.failed()) refuse_failed(publication);
   if (publication.packets.empty() && publication.own_signal.handle == 0)
     return timeline_.last_begun();
-  if (ring_batch_ != nullptr && ring_batch_ != &publication) evict(*ring_batch_);
 
   aql::Slots slots;
   try {
@@ -307,7 +283,7 @@ std::optional<uint64_t> BatchQueue::submit(Publication& publication, Deadline de
   publication.has_closing_packet = (!publication.declared.empty() || publication.packets.empty()) &&
                                    append_closing_packet(publication);
   if (const size_t packets = publication.packets.size();
-      deadline.is_now() && packets > longest_run() && !publication.packets.in_ring())
+      deadline.is_now() && packets > longest_run())
     refuse_longer_than_ring(packets);
   if (publication.holds_slots) [[unlikely]]
     make_holds();
@@ -336,7 +312,6 @@ void BatchQueue::take_back(Publication& publication) noexcept {
 }
 
 [[gnu::always_inline]] inline void BatchQueue::vacate(Publication& publication) noexcept {
-  if (ring_batch_ == &publication) ring_batch_ = nullptr;
   if (publication.lending != 0) [[unlikely]]
     lent_.drop(publication.lending);
   publication.kept ? publication.reopen() : publication.clear();
@@ -345,10 +320,6 @@ void BatchQueue::take_back(Publication& publication) noexcept {
 void BatchQueue::drop(Publication& publication) noexcept {
   if (publication.ended != Ending::none) return;
   if (usable()) {
-    if (ring_batch_ == &publication) {
-      flight_.note_dropped(writer_->next_index() + publication.packets.size());
-      publication.packets.discard();
-    }
     // The published parts may still use what the whole batch holds. A value that is reclaimed is
     // complete.
     if (publication.published != 0 && publication.value >= timeline_.oldest_pending()) {

@@ -45,10 +45,8 @@ class BatchQueue : public QueueResources {
   void join(QueueAttachment& attachment) noexcept;
   static void leave(QueueAttachment& attachment) noexcept;
 
-  // Makes room for one packet in a full batch: in the free slots after its last packet, if the
-  // batch may use the ring (exclusive producers, and no other batch's packets are in it), otherwise
-  // in memory. Throws Error if the batch is partly published.
-  void make_room(Publication& publication);
+  // Makes room for one packet in a full batch. Throws Error if the batch is partly published.
+  static void make_room(Publication& publication);
   [[noreturn]] static void refuse_more(const Publication& publication, const char* asked);
   // Records that the next submission of this batch reads the caller's kernarg block. Throws Error
   // if the block is in use.
@@ -99,11 +97,9 @@ class BatchQueue : public QueueResources {
   static void take_back(Publication& publication) noexcept;
   void retain(Publication& publication) noexcept;
   void retain_borrowed(Publication& publication) noexcept;
-  void evict(Publication& ring_batch);
   void vacate(Publication& publication) noexcept;
 
   LentBlocks lent_;
-  Publication* ring_batch_ = nullptr;  // the only batch with unpublished packets in the ring
   Lack lack_ = Lack::none;  // of the last submit() that was refused
   aql::PublishResult ring_refusal_;
   QueueAttachment* attachments_ = nullptr;

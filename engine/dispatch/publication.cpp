@@ -4,7 +4,6 @@
 #include <array>
 #include <atomic>
 
-#include "engine/dispatch/packet_runs.hpp"
 #include "engine/fences/fence_plan.hpp"
 #include "engine/fences/fence_planner.hpp"
 #include "engine/fences/fence_rules.hpp"
@@ -48,15 +47,9 @@ Publication::Publication(FencePolicy the_policy, bool is_kept, const Agent* agen
                     .many = {plain_.first, plain_.interior, plain_.last}},
       planner_(the_policy == FencePolicy::minimal
                    ? std::make_unique<FencePlanner>(overwrites_on(agent))
-                   : nullptr),
-      runs_(is_kept ? std::make_unique<PacketRuns>() : nullptr) {}
+                   : nullptr) {}
 
 Publication::~Publication() = default;
-
-aql::Packet64& Publication::edit(size_t packet) noexcept {
-  if (kept) runs_->changed(packet);
-  return packets[packet];
-}
 
 size_t Publication::place_of(uint32_t packet) const noexcept {
   const auto place = std::lower_bound(
@@ -167,24 +160,10 @@ void Publication::plan_packets(size_t count) {
   }
 }
 
-void Publication::plan_replays(size_t count) {
-  runs_->reset(count);
-  if (!is_plain()) return;
-  // Earlier declarations may have been removed.
-  for (size_t i = 0; i < count; ++i) put_header(i, plain_.interior);
-}
-
 aql::HeaderCosts Publication::costs_by_packet(uint64_t from, uint64_t count) const noexcept {
   aql::HeaderCosts sum{};
   for (uint64_t i = from; i < from + count; ++i) sum += aql::costs_of(header(i));
   return sum;
-}
-
-void Publication::finish_timed() noexcept {
-  for (size_t i = 0; i < timing_signals.size(); ++i) {
-    if (timing_signals[i].handle != 0) packets[i].set_completion_signal(timing_signals[i]);
-    put_header(i, header(i));
-  }
 }
 
 uint32_t Publication::emit(uint64_t packet, void* slot) const noexcept {
@@ -196,7 +175,6 @@ uint32_t Publication::emit(uint64_t packet, void* slot) const noexcept {
 }
 
 void Publication::emit(uint64_t first, std::span<aql::Packet64> slots) noexcept {
-  const std::span<const aql::Packet64> all(&packets[0], planned_);
   for (size_t done = 0; done < slots.size();) {
     const size_t i = first + done;
     if (i + 1 == planned_ || i < timing_signals.size()) {
@@ -205,14 +183,9 @@ void Publication::emit(uint64_t first, std::span<aql::Packet64> slots) noexcept 
       std::atomic_ref(slot.word[0]).store(word, std::memory_order_release);
       continue;
     }
-    const PacketRuns::Run run = kept ? runs_->run_from(i, all) : PacketRuns::Run{planned_ - 1, {}};
     const std::span<aql::Packet64> to =
-        slots.subspan(done, std::min(run.end - i, slots.size() - done));
-    if (run.step) {
-      aql::store_behind_gate(to, all[i], *run.step);
-    } else {
-      aql::store_behind_gate(to, &all[i]);
-    }
+        slots.subspan(done, std::min(planned_ - 1 - i, slots.size() - done));
+    aql::store_behind_gate(to, &packets[i]);
     done += to.size();
   }
 }

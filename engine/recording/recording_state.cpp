@@ -275,7 +275,7 @@ void RecordingState::raw(const aql::Packet64& packet) {
            "its type is INVALID: the packet processor would wait for it forever",
            "give the packet its final header");
   if (publication_.packets.full()) publication_.packets.grow();
-  // With room for the barrier packet that a replay may append.
+  // Room for the barrier packet of a replay.
   if (nodes_.capacity() < nodes_.size() + 2) nodes_.reserve(2 * (nodes_.size() + 2));
   publication_.put(packet);
   nodes_.emplace_back();
@@ -340,7 +340,7 @@ void RecordingState::change_grid(const NodeHandle& node, const Grid& grid) {
   const ArgumentLayout& layout = recorded.kernel->arguments;
   for (size_t i = 0; i < layout.explicit_count(); ++i)
     std::memcpy(block + layout.offset(i), scratch_.data() + layout.offset(i), layout.size(i));
-  publication_.edit(index).set_group_segment_size(static_cast<uint32_t>(group_segment));
+  publication_.packets[index].set_group_segment_size(static_cast<uint32_t>(group_segment));
 }
 
 uint64_t RecordingState::place_local_arrays(uint32_t index, uint64_t begin,
@@ -445,7 +445,7 @@ std::byte* RecordingState::writable_block(uint32_t index) {
   recorded.block = fresh;
   recorded.host = host;
   recorded.since = replays_;
-  publication_.edit(index).set_kernarg_address(fresh);
+  publication_.packets[index].set_kernarg_address(fresh);
   return host;
 }
 
@@ -546,9 +546,8 @@ std::optional<Completion> RecordingState::submit(BatchQueue& state, Deadline dea
     require_queue(state);
   const bool resumes = partly_out_.state != nullptr;
   if (!spare_kept_) keep_spare();
-  // Before the publication: after it nothing may fail.
   if (flight_count_ == flights_.size()) make_more_flights();
-  // Before the first header. Refused replays find it done.
+  // Before the first header.
   if (!stale_.empty()) write_stale_blocks();
   const uint64_t before = state.timeline().last_begun();
   std::optional<uint64_t> value;
@@ -567,7 +566,7 @@ std::optional<Completion> RecordingState::submit(BatchQueue& state, Deadline dea
     BatchQueue::leave(partly_out_);
     partly_out_.state = nullptr;
   }
-  // A barrier packet may have been appended to complete a final finished packet.
+  // A barrier packet may have been appended.
   if (nodes_.size() != publication_.packets.size()) nodes_.resize(publication_.packets.size());
   if (size() != 0) note_flight(state, *value, resumes);
   return Completion{state.timeline(), *value};
@@ -579,7 +578,7 @@ Completion RecordingState::replay(BatchQueue& state, Deadline deadline) {
 }
 
 Completion RecordingState::replay(BatchQueue& state) {
-  // Common case: there is room at once, and the clock is not read.
+  // Usually there is room at once, and the clock is not read.
   if (publication_.packets.size() < state.longest_run()) {
     if (const std::optional<Completion> completion = submit(state, Deadline::now()))
       return *completion;

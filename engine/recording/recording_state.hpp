@@ -47,7 +47,7 @@ class RecordingState {
   // Adds a dispatch, whose explicit arguments the caller then writes.
   OpenNode add(const std::shared_ptr<const KernelInfo>& kernel, const Grid& grid);
   void set_group_segment_size(uint32_t index, uint32_t size_bytes) noexcept {
-    publication_.edit(index).set_group_segment_size(size_bytes);
+    publication_.packets[index].set_group_segment_size(size_bytes);
   }
   void raw(const aql::Packet64& packet);
   // Appends the barrier packet that a replay would append to a recording that ends with a finished

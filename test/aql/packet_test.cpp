@@ -206,31 +206,6 @@ TEST_CASE(
   }
 }
 
-TEST_CASE(
-    "dispatches stored after a gate step through kernarg memory by any distance, also 0 or "
-    "backward",
-    "[packet]") {
-  std::mt19937_64 random(3);
-  // Includes steps across the end of an address's lower half, and of the whole address.
-  for (const ptrdiff_t step :
-       {ptrdiff_t{0}, ptrdiff_t{64}, ptrdiff_t{-64}, ptrdiff_t{1}, ptrdiff_t{-4096},
-        ptrdiff_t{1} << 31, -(ptrdiff_t{1} << 33), PTRDIFF_MAX, PTRDIFF_MIN}) {
-    for (const size_t count : {0u, 1u, 2u, 3u, 64u, 129u}) {
-      CAPTURE(step, count);
-      const Packet64 first = random_packet(random);
-      Fenced fenced(count);
-      store_behind_gate(fenced.slots(), first, step);
-      CHECK(fenced.guards_intact());
-      auto expected = packet_as<hsa_kernel_dispatch_packet_t>(first);
-      auto address = reinterpret_cast<uint64_t>(expected.kernarg_address);
-      for (size_t i = 0; i < count; ++i, address += static_cast<uint64_t>(step)) {
-        expected.kernarg_address = reinterpret_cast<void*>(address);
-        CHECK(std::memcmp(&fenced.slots()[i], &expected, sizeof expected) == 0);
-      }
-    }
-  }
-}
-
 TEST_CASE("the cost of a header depends on its flags only, and costs add up", "[packet]") {
   HeaderCosts sum;
   uint64_t barriers = 0, acquires = 0, releases = 0;

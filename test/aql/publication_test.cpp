@@ -1,5 +1,5 @@
 // Order of a publication's stores, as adversarial processors see it (publication_fixture.hpp), for
-// packets published one by one. run_publication_test.cpp tests publication by the run and in place.
+// packets published one by one. run_publication_test.cpp tests publication by the run.
 //
 // Each test covers one rule alone, as test/mutants proves. The readers of invariants 1, 2 and 6
 // never see a full ring; the reader of the full ring relies on all other rules.

@@ -32,7 +32,6 @@ namespace detail {
 
 class BatchQueue;
 class FencePlanner;
-class PacketRuns;
 struct Publication;
 
 // One packet of a batch or a recording, for declarations about it.
@@ -144,21 +143,21 @@ struct Publication {
     } else {
       plan_packets(count);
     }
-    if (kept) plan_replays(count);
+    // A recording's packets may have headers of declarations that have been removed.
+    if (kept && is_plain())
+      for (size_t i = 0; i < count; ++i) put_header(i, plain_.interior);
     planned_ = count;
   }
   // Declarations or packets have changed, so a kept plan is no longer valid.
   void replan() noexcept { planned_ = 0; }
   // Replaces a dispatch. Declarations and planned header stay.
   aql::Packet64& exchange(size_t packet, const aql::Packet64& dispatch) noexcept {
-    aql::Packet64& place = edit(packet);
+    aql::Packet64& place = packets[packet];
     const uint16_t header = planned_ == packets.size() ? place.header() : dispatch.header();
     place = dispatch;
     put_header(packet, header);
     return place;
   }
-  // For changes of a packet that do not affect its declarations.
-  aql::Packet64& edit(size_t packet) noexcept;
   // Header of a planned packet. Packets hold their headers, except the first and last one of a
   // plain batch.
   uint16_t header(uint64_t packet) const noexcept {
@@ -180,19 +179,8 @@ struct Publication {
   }
   // Flags of a packet without declarations that is neither first nor last.
   aql::HeaderFlags plain_flags() const noexcept { return aql::header_flags(plain_.interior); }
-  // Completes packets that are already in the ring, and the first packet, which is not: sets the
-  // headers of the first and last packet and all completion signals. Requires a plan and the
-  // completion signal.
-  void finish_in_place() noexcept {
-    if (!timing_signals.empty()) [[unlikely]]
-      finish_timed();
-    if (planned_ > 1) put_header(0, header(0));
-    const size_t last = planned_ - 1;
-    packets[last].set_completion_signal(completion);
-    put_header(last, header(last));
-  }
   // Copies packets into the ring (writer.hpp, Emitter and RunEmitter). The second form does not
-  // emit the batch's first packet. Otherwise as finish_in_place().
+  // emit the batch's first packet. Requires a plan and the completion signal.
   uint32_t emit(uint64_t packet, void* slot) const noexcept;
   void emit(uint64_t first, std::span<aql::Packet64> slots) noexcept;
   // The last plan, one entry per packet.
@@ -223,13 +211,10 @@ struct Publication {
   void plan_packets(size_t count);
   void make_plan(size_t count);
   void acquire_kernargs() noexcept;
-  // The headers and signals of the packets that have timing signals.
-  void finish_timed() noexcept;
   void forget_plan() noexcept {
     plans_.clear();
     last_.packets = 0;
   }
-  void plan_replays(size_t count);
   // The engine's completion signal of the packet; 0: none.
   hsa_signal_t signal_of(uint64_t packet) const noexcept {
     return packet + 1 == planned_           ? completion
@@ -260,7 +245,6 @@ struct Publication {
     std::vector<PacketDeclarations> declared;
     std::vector<AccessRange> accesses;
   } last_;
-  std::unique_ptr<PacketRuns> runs_;  // of a kept publication, otherwise null
   size_t planned_ = 0;
 };
 

@@ -108,15 +108,14 @@ class Reader {
   }
   // The packets of lower indices were overwritten.
   uint64_t first_readable() const noexcept {
-    const uint64_t end = std::max(written_, source_.records.dropped());
-    return end - std::min<uint64_t>(end, source_.writer.ring_size());
+    return written_ - std::min<uint64_t>(written_, source_.writer.ring_size());
   }
 
   // `read`: the read index after both looks.
   FlightPackets packet(uint64_t index, const Packet64& before, const Packet64& now, uint64_t read,
                        const FlightRecorder::Entry* entry) {
     FlightPackets result{.first = index};
-    // Only a batch that is not published yet sets the header of a slot that was taken.
+    // Only a later packet, which is not published yet, sets the header of a slot that was taken.
     if (index < first_readable() || !same_body(before, now) ||
         (index < read_ && has_header(before)) || (index < read && has_header(now)))
       return with_first_kernel(std::move(result), entry);

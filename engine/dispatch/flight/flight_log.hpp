@@ -5,9 +5,8 @@
 // different moments, some microseconds apart. Each line alone is true, and what is not known is
 // said to be so. A slot's packet belongs to its index only if
 //   * no later packet has been published to the slot,
-//   * no dropped packet has been written to it,
 //   * and, once the packet processor has taken it, its header is INVALID and nothing else has
-//     changed between two looks. A batch that is being written in the ring sets headers.
+//     changed between two looks.
 //
 // States come from the timeline: a submission is complete when its value is. Packets below the read
 // index were taken by the packet processor and may run or be complete. Only packets that wait for

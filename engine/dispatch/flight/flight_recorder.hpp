@@ -60,14 +60,7 @@ class FlightRecorder {
     record.headers.store(entry.headers.bits(), std::memory_order_release);
     total_.store(before + 1, std::memory_order_release);
   }
-  // Slots of packet indices below this one have held packets that were never published.
-  void note_dropped(uint64_t end) noexcept {
-    if (end > dropped_.load(std::memory_order_relaxed))
-      dropped_.store(end, std::memory_order_release);
-  }
-
   uint64_t total() const noexcept { return total_.load(std::memory_order_acquire); }
-  uint64_t dropped() const noexcept { return dropped_.load(std::memory_order_acquire); }
   // The records, oldest first: up to one less than there are, and fewer while a thread submits.
   std::vector<Entry> entries() const;
 
@@ -81,7 +74,6 @@ class FlightRecorder {
   std::vector<Record> records_;
   size_t last_ = SIZE_MAX;  // the writer's own: the record of submission total_, or none
   std::atomic<uint64_t> total_{0};
-  std::atomic<uint64_t> dropped_{0};
 };
 
 }  // namespace uptempo::detail

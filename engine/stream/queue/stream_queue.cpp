@@ -277,7 +277,8 @@ uint64_t StreamQueue::publish(aql::Packet64& packet, aql::HeaderFlags flags, boo
                  .headers = {header, header},
                  .kernel = aql::detail::load_eight_bytes(&packet.word[8]),
                  .site = site});
-  const uint64_t doorbells = writer_->publish_in_place(packet, 1, {});
+  const uint64_t doorbells = writer_->commit(
+      {1, place - 1}, [&](uint64_t, void* slot) noexcept { return aql::fill(slot, packet); });
   count_published(
       {.packets = 1, .completion_signals = closes, .doorbells = doorbells, .batches = closes},
       aql::costs_of(header));

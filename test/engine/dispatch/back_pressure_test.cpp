@@ -121,17 +121,17 @@ TEST_CASE("the published parts of a dropped batch keep their kernargs", "[submit
 }
 
 TEST_CASE("a full ring refuses a try, and the batch can be submitted later unchanged", "[submit]") {
-  DoubleDevice device({.device = {.ring_size = 16, .paused = true}});
+  DoubleDevice device({.device = {.ring_size = 32, .paused = true}});
   const auto kernel = number_kernel();
   BatchSubmitter batch(device.queue(), {});
-  for (uint32_t i = 0; i < 12; ++i) batch.dispatch(kernel, Grid{1}, i);
+  for (uint32_t i = 0; i < 24; ++i) batch.dispatch(kernel, Grid{1}, i);
   CHECK(batch.try_submit().has_value());
-  for (uint32_t i = 0; i < 8; ++i) batch.dispatch(kernel, Grid{1}, i);
+  for (uint32_t i = 0; i < 12; ++i) batch.dispatch(kernel, Grid{1}, i);
   CHECK_FALSE(batch.try_submit().has_value());
-  CHECK(batch.size() == 8);
+  CHECK(batch.size() == 12);
   const std::string error = error_of<Error>([&] { batch.submit(Deadline::after(5ms)); });
-  CHECK(contains(error, "run of 8 slots in the ring"));
-  CHECK(contains(error, "12 are in use"));
+  CHECK(contains(error, "run of 12 slots in the ring"));
+  CHECK(contains(error, "24 are in use"));
   device.processor().resume();
   CHECK(batch.submit(soon()).wait(soon(), kActiveWait));
 }

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <optional>
 #include <string_view>
+#include <memory>
 #include <vector>
 
 #include "aql/writer.hpp"
@@ -114,7 +115,8 @@ TEST_CASE_METHOD(
     hsa_queue_t* queue = nullptr;
     REQUIRE(hsa_queue_create(gpu.handle(), kRing, HSA_QUEUE_TYPE_MULTI, nullptr, nullptr, 0, 0,
                              &queue) == HSA_STATUS_SUCCESS);
-    auto writer = aql::AqlQueueWriter::own(queue);
+    const std::unique_ptr<hsa_queue_t, decltype(&hsa_queue_destroy)> owner(queue, hsa_queue_destroy);
+    auto writer = aql::AqlQueueWriter::borrow(queue);
     REQUIRE(writer.ring_size() == kRing);
     Dispatches dispatches(gpu, 2 * kRing);
     KernargBuffer kernargs(gpu, 2 * kRing * sizeof(Block));
@@ -166,26 +168,26 @@ TEST_CASE_METHOD(OnLateDevice, "a queue keeps the slots of running kernels that 
                  "[late]") {
   SmallQueue small{gpu};
   Queue& queue = *small;
-  Dispatches dispatches(gpu, kRing + 1);
+  constexpr uint32_t kFirst = kRing - 8, kSecond = 9;  // one more than the slots that are left
+  Dispatches dispatches(gpu, kFirst + kSecond);
   BatchSubmitter batch{queue};
-  for (uint32_t i = 0; i < kRing; ++i)
-    batch
-        .dispatch(late, Grid{grid_of(i)}.by(grid_of(i)), dispatches.gate(), kPolls,
-                  dispatches.out(i))
-        .without_barrier();
+  const auto dispatch = [&](uint32_t i) {
+    return batch.dispatch(late, Grid{grid_of(i)}.by(grid_of(i)), dispatches.gate(), kPolls,
+                          dispatches.out(i));
+  };
+  for (uint32_t i = 0; i < kFirst; ++i) dispatch(i).without_barrier();
   batch.submit();
   REQUIRE(eventually([&] {
-    for (uint32_t i = 0; i + 1 < kRing; ++i)
+    for (uint32_t i = 0; i + 1 < kFirst; ++i)
       if (!dispatches.has_started(i)) return false;
     return true;
   }));
-  batch.dispatch(late, Grid{grid_of(kRing)}.by(grid_of(kRing)), dispatches.gate(), kPolls,
-                 dispatches.out(kRing));
+  for (uint32_t i = kFirst; i < kFirst + kSecond; ++i) dispatch(i);
   CHECK_FALSE(batch.try_submit());
-  CHECK(queue.pressure().ring.in_use == kRing);
+  CHECK(queue.pressure().ring.in_use == kFirst);
   dispatches.open();
   batch.submit().wait();
-  CHECK(dispatches.wrong(kRing + 1) == 0);
+  CHECK(dispatches.wrong(kFirst + kSecond) == 0);
 }
 
 TEST_CASE_METHOD(OnLateDevice, "batches, replays and streams give late readers their own packets",

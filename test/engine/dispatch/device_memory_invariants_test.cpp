@@ -78,15 +78,6 @@ TEST_CASE("Device memory: a ring's bodies are fenced before the header", "[invar
                         steps.first(Kind::store, Place::ring_header, 0)));
 }
 
-TEST_CASE("Device memory: a single packet's body is fenced before its header", "[invariant]") {
-  PublicationWorld world(By::flush, Ring::device);
-  aql::AqlQueueWriter writer = aql::AqlQueueWriter::borrow(world.memory().queue());
-  const auto packets = dispatches(1);
-  const Steps steps = world.steps([&] { (void)writer.publish_in_place(packets[0], 1, {}); });
-  CHECK(steps.has_fence(steps.last(Kind::store, Place::ring_body),
-                        steps.first(Kind::store, Place::ring_header, 0)));
-}
-
 TEST_CASE("Device memory: a ring's headers are fenced before the doorbell", "[invariant]") {
   PublicationWorld world(By::flush, Ring::device);
   aql::AqlQueueWriter writer = aql::AqlQueueWriter::borrow(world.memory().queue());
@@ -96,20 +87,3 @@ TEST_CASE("Device memory: a ring's headers are fenced before the doorbell", "[in
                         steps.first(Kind::store, Place::doorbell)));
 }
 
-TEST_CASE("Device memory: a single packet's header is fenced before the doorbell", "[invariant]") {
-  PublicationWorld world(By::flush, Ring::device);
-  aql::AqlQueueWriter writer = aql::AqlQueueWriter::borrow(world.memory().queue());
-  const auto packets = dispatches(1);
-  const Steps steps = world.steps([&] { (void)writer.publish_in_place(packets[0], 1, {}); });
-  CHECK(steps.has_fence(steps.last(Kind::store, Place::ring_header),
-                        steps.first(Kind::store, Place::doorbell)));
-}
-
-TEST_CASE("Device memory: a batch writes no packet in place", "[invariant]") {
-  // In place, it would read the packets back to complete them.
-  BatchWorld world(By::flush, Ring::device);
-  BatchSubmitter batch(world.queue, {});
-  for (uint32_t i = 0; i < 8; ++i) batch.dispatch(world.kernel, Grid{1}, i);
-  for (uint64_t i = 0; i < world.memory().ring_size(); ++i)
-    CHECK(world.memory().slot(i).word[15] == 0xcccccccc);
-}

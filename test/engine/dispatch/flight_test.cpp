@@ -207,30 +207,6 @@ TEST_CASE("the last records stay, also when later packets use their slots", "[fl
   }
 }
 
-TEST_CASE("slots that an unsubmitted or dropped batch has used show no old packets", "[flight]") {
-  const NamedKernels named;
-  DoubleDevice device;
-  BatchSubmitter batch(device.queue(), {});
-  for (uint32_t i = 0; i < 60; ++i) batch.dispatch(named.advance, Grid{1}, i);
-  batch.submit().wait(kActiveWait);
-  const auto overwritten = [&] {
-    uint64_t end = 0;
-    const FlightLog log = log_of(device);
-    for (const FlightPackets& packets : log.last.at(0).packets) {
-      if (packets.content == FlightPackets::Content::overwritten)
-        end = packets.first + packets.count;
-      else
-        CHECK(packets.kernel == "advance");
-    }
-    return end;
-  };
-  CHECK(overwritten() == 0);
-  for (uint32_t i = 0; i < 20; ++i) batch.dispatch(named.reduce, Grid{1}, i);
-  CHECK(overwritten() == 16);  // packets 64 to 79 are in slots 0 to 15
-  batch.clear();
-  CHECK(overwritten() == 16);
-}
-
 TEST_CASE("reports of other threads show whole records while a thread submits", "[flight]") {
   DoubleDevice device({.device = {.ring_size = 256, .early_read_index = true},
                        .queue = {.packets = 256, .publications = 16, .timing_signals = 0}});

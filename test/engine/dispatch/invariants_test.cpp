@@ -27,79 +27,7 @@ namespace {
 using uptempo::test::contains;
 using uptempo::test::error_of;
 
-// Number of ring slots with a valid header.
-uint32_t live_headers(DoubleDevice& device) {
-  QueueDouble& queue = device.processor().memory();
-  uint32_t live = 0;
-  for (uint64_t i = 0; i < queue.ring_size(); ++i)
-    live +=
-        aql::packet_type(static_cast<uint16_t>(queue.first_word(i))) != aql::PacketType::invalid;
-  return live;
-}
-
 }  // namespace
-
-TEST_CASE("Invariant 1: a batch that is not published leaves no live header behind",
-          "[invariant]") {
-  // 24 packets across the ring's end: the first 8 and the last 16 are not adjacent.
-  const auto kernel = number_kernel();
-  DoubleDevice device({.device = {.ring_size = 32}});
-  BatchSubmitter before(device.queue(), {});
-  for (uint32_t i = 0; i < 24; ++i) before.dispatch(kernel, Grid{1}, i);
-  REQUIRE(before.submit().wait(soon(), kActiveWait));
-  REQUIRE(live_headers(device) == 0);
-  const auto fill = [&](BatchSubmitter& batch) {
-    for (uint32_t i = 0; i < 23; ++i) batch.dispatch(kernel, Grid{1}, i);
-    batch.raw(aql::to_packet(aql::BarrierAnd{}));
-    REQUIRE(batch.size() == 24);
-    // All headers but the first are valid, so there are headers to leave behind.
-    REQUIRE(live_headers(device) == 23);
-  };
-  SECTION("when it is cleared") {
-    BatchSubmitter batch(device.queue(), {});
-    fill(batch);
-    batch.clear();
-    CHECK(live_headers(device) == 0);
-  }
-  SECTION("when it is destroyed") {
-    fill(*std::make_unique<BatchSubmitter>(device.queue(), BatchOptions{}));
-    CHECK(live_headers(device) == 0);
-  }
-  SECTION("when it outgrows the ring") {
-    BatchSubmitter batch(device.queue(), {});
-    fill(batch);
-    for (uint32_t i = 0; i < 32; ++i) batch.dispatch(kernel, Grid{1}, i);
-    CHECK(live_headers(device) == 0);
-  }
-  SECTION("when it is refused, for the barrier packet that would complete it") {
-    device.processor().pause();
-    for (uint32_t i = 0; i < 12; ++i) before.dispatch(kernel, Grid{1}, i);
-    before.submit();
-    BatchSubmitter batch(device.queue(), {});
-    for (uint32_t i = 0; i < 20; ++i) batch.raw(aql::to_packet(aql::BarrierAnd{}));
-    CHECK_FALSE(batch.try_submit());
-    CHECK(batch.size() == 20);
-    batch.clear();
-    CHECK(live_headers(device) == 12);  // the headers of the previous batch
-    device.processor().resume();
-  }
-}
-
-TEST_CASE("Invariant 2: a batch is not published over the unsubmitted packets of another",
-          "[invariant]") {
-  std::vector<uint32_t> ran;
-  DoubleDevice device({}, [&](uint32_t number) { ran.push_back(number); });
-  const auto kernel = number_kernel();
-  BatchSubmitter first(device.queue(), {}), second(device.queue(), {});
-  for (uint32_t i = 0; i < 5; ++i) {
-    first.dispatch(kernel, Grid{1}, 10 + i);
-    second.dispatch(kernel, Grid{1}, 20 + i);
-  }
-  REQUIRE(second.submit().wait(soon(), kActiveWait));
-  first.dispatch(kernel, Grid{1}, 15);
-  CHECK(first.submit().wait(soon(), kActiveWait));
-  CHECK(ran == std::vector<uint32_t>{20, 21, 22, 23, 24, 10, 11, 12, 13, 14, 15});
-}
 
 TEST_CASE("Invariant 4: kernarg blocks are not reused before their dispatch has completed",
           "[invariant]") {
@@ -185,9 +113,11 @@ TEST_CASE(
     REQUIRE(eventually([&] {
       return device.processor().paused() && device.processor().memory().read_index().load() == 1;
     }));
-    for (uint32_t i = 1; i < 64; ++i) others.dispatch(plain, Grid{1}, i);
-    REQUIRE(others.size() == 63);
-    REQUIRE(others.try_submit());
+    // In two batches: a try takes at most 56 slots of a ring of 64.
+    for (uint32_t i = 1; i < 64; ++i) {
+      others.dispatch(plain, Grid{1}, i);
+      if (i == 32 || i == 63) REQUIRE(others.try_submit());
+    }
     REQUIRE(others.size() == 0);
     REQUIRE(device.processor().memory().write_index().load() == 64);
     others.dispatch(plain, Grid{1}, 64u);
