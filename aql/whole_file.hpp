@@ -22,8 +22,8 @@
 
 namespace uptempo::aql {
 
-// What write_whole_file() does where no file can take the name: with a device or pipe, and with a
-// file whose folder or owner does not allow a replacement.
+// The action of write_whole_file() where no file can take the name: with a device or pipe, and with
+// a file whose folder or owner does not allow a replacement.
 enum class InPlace : uint8_t {
   refused,  // leaves it unchanged
   written,  // writes to it; an error can leave a part

@@ -101,7 +101,7 @@ struct [[nodiscard]] PublishResult {
   uint64_t occupancy = 0;   // slots in use at the last check
   uint64_t requested = 0;   // packets requested
   uint64_t last_index = 0;  // of publish(): index of the last packet
-  uint64_t doorbells = 0;   // of publish(): rung; a shared producer also rings for packets of others
+  uint64_t doorbells = 0;  // of publish(): rung; a shared producer also rings for packets of others
 
   explicit operator bool() const noexcept { return status == PublishStatus::ok; }
 };
@@ -197,8 +197,8 @@ class AqlQueueWriter {
 
   Room room() const noexcept;
   uint32_t ring_size() const noexcept { return mask_ + 1; }
-  // The most slots that are certain to become free together. Some processors advance the read index in
-  // groups of eight packets or not after every packet (ROCm/rocm-systems 9249; ROCr's
+  // The most slots that are certain to become free together. Some processors advance the read index
+  // in groups of eight packets or not after every packet (ROCm/rocm-systems 9249; ROCr's
   // amd_aql_queue.cpp), so up to seven slots of taken packets may stay in use until more packets
   // follow. A ring of fewer than 16 packets needs a processor that does not.
   uint32_t longest_run() const noexcept {

@@ -69,13 +69,12 @@ bool BatchQueue::reserve_when_free(Publication& publication, aql::Slots& slots, 
   if (writer_->has_intruder()) refuse_beside_others();
   const bool own_signal = is_last && publication.own_signal.handle != 0;
   if (own_signal) check_own_signal(publication);
-  const uint32_t timing =
-      publication.timing_signals.empty() ? timing_signals_for(publication) : 0;
+  const uint32_t timing = publication.timing_signals.empty() ? timing_signals_for(publication) : 0;
   if (!await_signals(timing, own_signal, deadline)) return false;
   publication.timing_signals.reserve(timing);
   if (publication.timing != Timing::none) {
     require_profiling();
-    // Of the last part, which has the batch's times.
+    // The last part has the batch's times.
     timeline_.expect_times(timeline_.last_begun() + 1 + parts_before_last(publication),
                            timing_signals_for(publication) + size_t{1});
   }
@@ -103,7 +102,7 @@ bool BatchQueue::await_signals(uint32_t timing, bool own_signal, Deadline deadli
         fmt::format("{} event-less signals", signals_.event_less()),
         "a batch cannot have more, whatever is free");
   for (;;) {
-    lack_ = !timeline_.has_room()                                  ? Lack::publications
+    lack_ = !timeline_.has_room()                                 ? Lack::publications
             : !own_signal && !signals_.has(SignalKind::interrupt) ? Lack::signals
             : timing != 0 && signals_.free(SignalKind::event_less) < event_less
                 ? Lack::timing_signals
@@ -127,7 +126,8 @@ void BatchQueue::take_timing_signals(Publication& publication) noexcept {
 }
 
 // Takes a signal and a place on the timeline for reserved slots.
-[[gnu::always_inline]] inline void BatchQueue::begin(Publication& publication, bool is_last) noexcept {
+[[gnu::always_inline]] inline void BatchQueue::begin(Publication& publication,
+                                                     bool is_last) noexcept {
   if (publication.timing != Timing::none && publication.timing_signals.empty()) [[unlikely]]
     take_timing_signals(publication);
   const bool own_signal = is_last && publication.own_signal.handle != 0;
@@ -152,7 +152,8 @@ bool BatchQueue::append_closing_packet(Publication& publication) {
   return true;
 }
 
-// Before the first header: a failure names the submission. `packets`: from publication.published on.
+// Before the first header: a failure names the submission. `packets`: from publication.published
+// on.
 [[gnu::always_inline]] inline void BatchQueue::record_flight(
     const Publication& publication, uint64_t first, uint64_t packets,
     const FlightHeaders& headers) noexcept {

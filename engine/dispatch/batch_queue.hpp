@@ -58,7 +58,8 @@ class BatchQueue : public QueueResources {
   // published; the batch is then unchanged. For an empty batch without a completion signal of the
   // caller, returns the last publication. Throws Error for failures that more time cannot resolve.
   // A publication longer than the ring is published in parts. If the deadline passes between them,
-  // submit() throws Error, the rest stays in `publication`, and the next submit() continues with it.
+  // submit() throws Error, the rest stays in `publication`, and the next submit() continues with
+  // it.
   std::optional<uint64_t> submit(Publication& publication, Deadline deadline);
   // Drops what is not published.
   void drop(Publication& publication) noexcept;

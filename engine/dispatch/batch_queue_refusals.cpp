@@ -52,10 +52,9 @@ void BatchQueue::refuse_ended(const Publication& publication) {
 void BatchQueue::throw_last_refusal(const Publication& publication) const {
   const std::string pending = fmt::format("{} publications are unfinished", timeline_.pending());
   const std::string published =
-      publication.published == 0
-          ? ""
-          : fmt::format("; {} of {} packets of this batch are published", publication.published,
-                        publication.packets.size());
+      publication.published == 0 ? ""
+                                 : fmt::format("; {} of {} packets of this batch are published",
+                                               publication.published, publication.packets.size());
   switch (lack_) {
     case Lack::publications:
       throw_exhausted("place on the timeline", fmt::format("{} publications", timeline_.capacity()),

@@ -34,8 +34,8 @@
 // throw an Error that names the defect and its position. For any bytes, load_recording() either
 // throws or returns a recording. It does not allocate memory for a size that the file claims but
 // does not contain. No partial recording is returned. Saving to a path replaces the file as a whole
-// (aql/whole_file.hpp, InPlace::refused): after a crash, the old or the new file exists. It keeps the
-// mode, and where the process may, the owner.
+// (aql/whole_file.hpp, InPlace::refused): after a crash, the old or the new file exists. It keeps
+// the mode, and where the process may, the owner.
 //
 // Security: a loaded file is trusted like the program that recorded it, because kernels run with
 // the arguments it contains.

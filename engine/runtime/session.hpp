@@ -83,7 +83,7 @@ class Session {
   bool alive() const noexcept { return alive_.load(std::memory_order_acquire); }
   // True after the loss of a GPU of this process was reported.
   static bool has_lost_gpu() noexcept;
-  // Who reports it, and why; for Runtime::describe(). HSA must be initialised.
+  // The source of that report, and the reason; for Runtime::describe(). HSA must be initialised.
   static std::string describe_exceptions();
   // True in the child of a fork of a process that had a session.
   static bool is_parents() noexcept;
@@ -98,14 +98,13 @@ class Session {
                                         std::string_view destroyed, std::string remedy);
 
   // Calls the listener, on a thread of ROCr or of the session, when the GPU has faulted on a memory
-  // access. The listener may call only HSA's signal functions. Past faults are reported at once: the
-  // driver has stopped the agent's queues permanently and ROCr reports no second fault
-  // (runtime.cpp:1290 at 5.2.3), so later work would be waited for forever.
-  // ROCr 6.1 and newer report the loss of a GPU in the same way. With older ones, the session asks
-  // the driver (hardware_exceptions.hpp), on a thread that the first listener starts.
-  // A fault that no listener claims, and that cannot belong to given-up work, is passed on to
-  // handlers registered by others. If none of them handles it, ROCr prints agent, address and
-  // reason and aborts the process.
+  // access. The listener may call only HSA's signal functions. Past faults are reported at once:
+  // the driver has stopped the agent's queues permanently and ROCr reports no second fault
+  // (runtime.cpp:1290 at 5.2.3), so later work would be waited for forever. ROCr 6.1 and newer
+  // report the loss of a GPU in the same way. With older ones, the session asks the driver
+  // (hardware_exceptions.hpp), on a thread that the first listener starts. A fault that no listener
+  // claims, and that cannot belong to given-up work, is passed on to handlers registered by others.
+  // If none of them handles it, ROCr prints agent, address and reason and aborts the process.
   uint64_t listen(FaultListener listener);
   void stop_listening(uint64_t id) noexcept;
 

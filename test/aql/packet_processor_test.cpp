@@ -178,8 +178,8 @@ TEST_CASE("a writer never waits for slots that a processor frees only with later
       auto writer = AqlQueueWriter::borrow(device.queue(), &device.error());
       const std::vector<aql::Packet64> packets(ring_size, kernel(kWithBarrier, 1));
       uint64_t total = 0;
-      for (const uint64_t count : {first, uint64_t{writer.longest_run()}, uint64_t{1},
-                                   uint64_t{writer.longest_run()}}) {
+      for (const uint64_t count :
+           {first, uint64_t{writer.longest_run()}, uint64_t{1}, uint64_t{writer.longest_run()}}) {
         CAPTURE(count);
         const auto published = writer.publish(std::span(packets).first(count), test::soon());
         CHECK(published);

@@ -59,8 +59,8 @@ class Session {
   void note_write_indices();
   void close();
 
-  // Writes the report, once, in the process that made the session. Reads memory of HSA only where it
-  // is still mapped. A report that cannot be written is a line on stderr.
+  // Writes the report, once, in the process that made the session. Reads memory of HSA only where
+  // it is still mapped. A report that cannot be written is a line on stderr.
   void write_report();
 
   const CoreApiTable core;

@@ -12,8 +12,8 @@ namespace uptempo::support {
 
 inline constexpr int kDeepestJson = 64;
 
-// Throws std::runtime_error for deeper values. Call it before Json::parse(): a parse with a callback
-// takes time that grows with the square of a list's length.
+// Throws std::runtime_error for deeper values. Call it before Json::parse(): a parse with a
+// callback takes time that grows with the square of a list's length.
 inline void require_shallow_json(std::string_view text) {
   int depth = 0;
   bool in_string = false;

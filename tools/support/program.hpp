@@ -47,8 +47,8 @@ int run_program(CommandLine& command_line, int argc, char** argv,
                 const std::function<ExitCode()>& body);
 
 // Writes one line to stderr, "program: message", before the program ends with an exit code of its
-// own. Does nothing where stderr is full, closed or a pipe without a reader; SIGPIPE and SIGXFSZ are
-// ignored from then on.
+// own. Does nothing where stderr is full, closed or a pipe without a reader; SIGPIPE and SIGXFSZ
+// are ignored from then on.
 void print_error(std::string_view program, std::string message) noexcept;
 
 // Adds `--json FILE`. With "-" only JSON is written to standard output.

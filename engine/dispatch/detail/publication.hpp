@@ -94,7 +94,7 @@ struct Publication {
 
   [[no_unique_address]] GenerationTag touched;  // generation of the packets, for PacketRefs
 
-  // Of the last part that was published, and the number of packets in all of them: while the
+  // The last part that was published, and the number of packets in all parts: while the
   // publication is longer than the ring and partly published.
   uint64_t value = 0;
   uint64_t published = 0;

@@ -349,8 +349,7 @@ FlightLog read_flight_log(const FlightSource& source, FlightScope scope) {
   Reader reader(source, scope, log.read_index, log.write_index);
   uint64_t recorded = log.write_index;  // first packet index with a record
   std::vector<FlightRecorder::Entry> entries = source.records.entries();
-  for (const FlightRecorder::Entry& entry : entries)
-    recorded = std::min(recorded, entry.first);
+  for (const FlightRecorder::Entry& entry : entries) recorded = std::min(recorded, entry.first);
   Entries running = may_run(entries, source, reader);
   if (!all) {
     entries = std::move(running);
@@ -363,12 +362,11 @@ FlightLog read_flight_log(const FlightSource& source, FlightScope scope) {
   }
   for (const FlightRecorder::Entry& entry : entries) {
     const Timeline::Glimpse glimpse = source.timeline.glimpse(entry.value);
-    FlightSubmission submission{
-        .entry = entry,
-        .state = state_of(glimpse.is_complete, log.failure.has_value(),
-                          reader.was_taken(entry.first)),
-        .signal = glimpse.signal,
-        .packets = {}};
+    FlightSubmission submission{.entry = entry,
+                                .state = state_of(glimpse.is_complete, log.failure.has_value(),
+                                                  reader.was_taken(entry.first)),
+                                .signal = glimpse.signal,
+                                .packets = {}};
     uint64_t from = entry.first, count = entry.packets;
     if (!all) {
       // From the last packet taken on.

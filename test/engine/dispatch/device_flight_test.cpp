@@ -69,7 +69,7 @@ TEST_CASE_METHOD(OnDevice, "a report names loaded and unloaded kernels, also tho
   CHECK(contains(all, R"("kernel":"fill)"));
   CHECK(contains(error_of<Error>([&] { queue.save_report("/no/such/folder/x"); }),
                  "/no/such/folder/x"));
-  // What was there stays where the new report does not fit.
+  // The old report stays where the new one does not fit.
   rlimit before{};
   REQUIRE(getrlimit(RLIMIT_FSIZE, &before) == 0);
   const rlimit little{.rlim_cur = 100, .rlim_max = before.rlim_max};

@@ -8,9 +8,9 @@
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <optional>
 #include <string_view>
-#include <memory>
 #include <vector>
 
 #include "aql/writer.hpp"
@@ -115,7 +115,8 @@ TEST_CASE_METHOD(
     hsa_queue_t* queue = nullptr;
     REQUIRE(hsa_queue_create(gpu.handle(), kRing, HSA_QUEUE_TYPE_MULTI, nullptr, nullptr, 0, 0,
                              &queue) == HSA_STATUS_SUCCESS);
-    const std::unique_ptr<hsa_queue_t, decltype(&hsa_queue_destroy)> owner(queue, hsa_queue_destroy);
+    const std::unique_ptr<hsa_queue_t, decltype(&hsa_queue_destroy)> owner(queue,
+                                                                           hsa_queue_destroy);
     auto writer = aql::AqlQueueWriter::borrow(queue);
     REQUIRE(writer.ring_size() == kRing);
     Dispatches dispatches(gpu, 2 * kRing);

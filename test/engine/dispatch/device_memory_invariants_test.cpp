@@ -86,4 +86,3 @@ TEST_CASE("Device memory: a ring's headers are fenced before the doorbell", "[in
   CHECK(steps.has_fence(steps.last(Kind::store, Place::ring_header),
                         steps.first(Kind::store, Place::doorbell)));
 }
-

@@ -32,8 +32,7 @@ bool holds_numbers_up_to(PacketStore& store, uint32_t count) {
 
 }  // namespace
 
-TEST_CASE("a store grows, keeps its packets, and keeps its memory when cleared",
-          "[packet_store]") {
+TEST_CASE("a store grows, keeps its packets, and keeps its memory when cleared", "[packet_store]") {
   PacketStore store;
   const aql::Packet64* memory = nullptr;
   for (int round = 0; round < 3; ++round) {

@@ -13,9 +13,9 @@
 // before, each process reports that once, and finds no memory.
 //
 // Crash safety: a process may be killed at any instruction. A record lock of the kernel, which ends
-// with its process, guards file and table. Each change takes effect with one store of 8 bytes, after
-// everything it needs. A killed process holds its extents until another one next takes the lock,
-// recognises the death (process_identity.hpp), returns the pages to the system and frees the
+// with its process, guards file and table. Each change takes effect with one store of 8 bytes,
+// after everything it needs. A killed process holds its extents until another one next takes the
+// lock, recognises the death (process_identity.hpp), returns the pages to the system and frees the
 // extents. A process that is stopped while it holds the lock fails the operations of others after 5
 // seconds each. fork() gives the child nothing; it joins when it opens the device.
 //

@@ -21,9 +21,9 @@ int open_raw(const char* path, int flags, mode_t mode = 0) {
 }
 
 // A record lock belongs to the process: a fork child does not inherit it, and it ends with the
-// process or with any descriptor of the file, which only this unit opens. The system call that waits
-// for it has no time limit, and its wait would not end while the holder is stopped.
-// Returns 0, or the errno with the process that held the lock at the end (0: unknown).
+// process or with any descriptor of the file, which only this unit opens. The system call that
+// waits for it has no time limit, and its wait would not end while the holder is stopped. Returns
+// 0, or the errno with the process that held the lock at the end (0: unknown).
 std::pair<int, pid_t> lock_whole_file(int descriptor) {
   constexpr std::chrono::seconds kStopped{5}, kRunning{60};
   const auto begin = std::chrono::steady_clock::now();
