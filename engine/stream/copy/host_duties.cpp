@@ -2,7 +2,6 @@
 
 #include <cstring>
 #include <functional>
-#include <ranges>
 #include <utility>
 
 #include "engine/runtime/counters.hpp"
@@ -62,7 +61,9 @@ void HostDuties::copy_owed_bytes() noexcept {
 void HostDuties::run(bool releases_memory) noexcept {
   // Check from last to first. If a copy that executed earlier on the device precedes a complete
   // one, it is then found complete, too, and their duties run in that order.
-  for (HostDuty& duty : std::views::reverse(duties_)) duty.is_due = duty.after.is_done();
+  // No std::views::reverse here: clang 15 does not compile it with the library of GCC 12.
+  for (auto duty = duties_.rbegin(); duty != duties_.rend(); ++duty)
+    duty->is_due = duty->after.is_done();
   uint32_t copied = 0, released = 0;
   for (auto next = duties_.begin(); next != duties_.end();) {
     const auto place = next++;
@@ -88,10 +89,10 @@ std::optional<TimelinePoint> HostDuties::user_of(const std::byte* data, size_t b
   if (pending_host_duties.load(std::memory_order_acquire) == 0) return {};
   const std::lock_guard lock(mutex_);
   const std::less<> before;
-  for (const HostDuty& duty : std::views::reverse(duties_)) {
-    const bool so = uses == Uses::writes ? duty.writes : duty.pin.device_address() != nullptr;
-    if (so && before(duty.used, data + bytes) && before(data, duty.used + duty.used_bytes))
-      return duty.after;
+  for (auto duty = duties_.rbegin(); duty != duties_.rend(); ++duty) {
+    const bool so = uses == Uses::writes ? duty->writes : duty->pin.device_address() != nullptr;
+    if (so && before(duty->used, data + bytes) && before(data, duty->used + duty->used_bytes))
+      return duty->after;
   }
   return {};
 }
