@@ -333,7 +333,7 @@ PublishResult AqlQueueWriter::publish(uint64_t count, Deadline deadline, Emit&& 
                                       Chunking chunking) {
   Slots slots{count};
   PublishResult result = reserve(slots, deadline);
-  if (!result) return result;
+  if (!result || count == 0) return result;
   result.last_index = slots.first + count - 1;
   result.doorbells = commit(slots, emit, chunking);
   return result;

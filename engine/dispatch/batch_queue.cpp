@@ -67,8 +67,9 @@ uint32_t timing_signals_for(const Publication& publication) noexcept {
 bool BatchQueue::reserve_when_free(Publication& publication, aql::Slots& slots, bool is_last,
                                    Deadline deadline) {
   if (writer_->has_intruder()) refuse_beside_others();
+  // Before the first part, whose publication nothing takes back, and before the last one.
+  if (publication.own_signal.handle != 0) check_own_signal(publication);
   const bool own_signal = is_last && publication.own_signal.handle != 0;
-  if (own_signal) check_own_signal(publication);
   const uint32_t timing = publication.timing_signals.empty() ? timing_signals_for(publication) : 0;
   if (!await_signals(timing, own_signal, deadline)) return false;
   publication.timing_signals.reserve(timing);
@@ -130,9 +131,10 @@ void BatchQueue::take_timing_signals(Publication& publication) noexcept {
                                                      bool is_last) noexcept {
   if (publication.timing != Timing::none && publication.timing_signals.empty()) [[unlikely]]
     take_timing_signals(publication);
-  const bool own_signal = is_last && publication.own_signal.handle != 0;
-  if (own_signal) [[unlikely]]
+  // With the first part: others may wait for it from then on.
+  if (publication.own_signal.handle != 0 && publication.published == 0) [[unlikely]]
     aql::rearm(publication.own_signal, 1);
+  const bool own_signal = is_last && publication.own_signal.handle != 0;
   publication.completion =
       own_signal ? publication.own_signal : signals_.take(SignalKind::interrupt);
   publication.value = timeline_.begin(publication.completion,
@@ -152,51 +154,70 @@ bool BatchQueue::append_closing_packet(Publication& publication) {
   return true;
 }
 
-// Before the first header: a failure names the submission. `packets`: from publication.published
-// on.
-[[gnu::always_inline]] inline void BatchQueue::record_flight(
-    const Publication& publication, uint64_t first, uint64_t packets,
-    const FlightHeaders& headers) noexcept {
-  flight_.begin(
-      {.value = publication.value,
-       .first = first,
-       .packets = static_cast<uint32_t>(packets),
-       .headers = headers,
-       .kernel = aql::detail::load_eight_bytes(&publication.packets[publication.published].word[8]),
-       .site = publication.site});
-}
-
 namespace {
 
-// Emits packets of the publication, the first of them being `from`.
+// Emits `count` packets of the publication, the first of them being `from`, and a packet `end`
+// after them. `barrier`: added to the first one's header.
 struct Packets {
   uint32_t operator()(uint64_t i, void* slot) const noexcept {
-    return publication.emit(from + i, slot);
+    if (i == count) return aql::fill(slot, end);
+    const uint32_t word = publication.emit(from + i, slot);
+    return i == 0 ? word | barrier : word;
   }
   void operator()(uint64_t i, std::span<aql::Packet64> slots) const noexcept {
-    publication.emit(from + i, slots);
+    const size_t own = std::min<size_t>(slots.size(), count - i);
+    publication.emit(from + i, slots.first(own));
+    aql::store_behind_gate(slots.subspan(own), &end);
   }
   Publication& publication;
-  uint64_t from;
+  uint64_t from, count;
+  uint32_t barrier;
+  const aql::Packet64& end;
 };
+
+constexpr uint32_t kBarrierBit = 1u << HSA_PACKET_HEADER_BARRIER;
 
 }  // namespace
 
-// Publishes the rest of the publication, in reserved slots.
+// Publishes packets in reserved slots: the rest of the publication, or a part of it with a barrier
+// packet at its end.
 [[gnu::always_inline]] inline void BatchQueue::publish(Publication& publication,
-                                                       const aql::Slots& slots) noexcept {
-  const uint64_t from = publication.published, count = slots.count;
-  begin(publication, true);
+                                                       const aql::Slots& slots,
+                                                       bool is_last) noexcept {
+  const uint64_t from = publication.published, count = slots.count - !is_last;
+  begin(publication, is_last);
   // Before the first header, and once for the whole batch: it is written by now.
   if (publication.kernargs.blocks != 0 && from == 0) device_writes_.flush();
-  record_flight(publication, slots.first, count,
-                from == 0 ? publication.flight_headers() : FlightHeaders{});
+  aql::Packet64 end;
+  if (!is_last) [[unlikely]]
+    end = aql::to_packet(
+        aql::BarrierAnd{.flags = {aql::Barrier::on, aql::FenceScope::none, aql::FenceScope::system},
+                        .completion_signal = publication.completion});
+  // The first packet of a later part follows other batches, which may have passed.
+  const bool follows = from != 0 && !publication.is_finished(from);
+  // Before the first header: a failure names the submission.
+  flight_.begin({.value = publication.value,
+                 .first = slots.first,
+                 .packets = static_cast<uint32_t>(slots.count),
+                 .headers = from == 0 && is_last
+                                ? publication.flight_headers()
+                                : FlightHeaders(publication.header(from),
+                                                is_last ? publication.header(from + count - 1)
+                                                        : end.header()),
+                 .kernel = aql::detail::load_eight_bytes(&publication.packets[from].word[8]),
+                 .site = publication.site});
   if (publication.holds_slots) [[unlikely]]
     writer_->hold(slots, {.owner = &timeline_, .value = publication.value});
-  const uint64_t doorbells =
-      writer_->commit(slots, Packets{publication, from}, publication.chunking);
-  count_packets(publication, from, count, doorbells, true, publication.costs(from, count));
-  retain(publication);
+  const uint64_t doorbells = writer_->commit(
+      slots, Packets{publication, from, count, follows ? kBarrierBit : 0, end},
+      from == 0 ? publication.chunking : aql::Chunking{.chunk = publication.chunking.chunk});
+  count_packets(publication, from, count, doorbells, is_last, publication.costs(from, count));
+  if (is_last) [[likely]]
+    return retain(publication);
+  retained(publication.value).completion = publication.completion;
+  publication.published += count;
+  count_published({.packets = 1, .completion_signals = 1, .doorbells = 0, .batches = 0},
+                  aql::costs_of(end.header()));
 }
 
 uint64_t BatchQueue::parts_before_last(const Publication& publication) const noexcept {
@@ -209,32 +230,10 @@ uint64_t BatchQueue::parts_before_last(const Publication& publication) const noe
 // half of the ring, so that one half fills while the other drains, and is a publication of its own:
 // it ends with a barrier packet that carries its signal. Returns false at the deadline.
 bool BatchQueue::publish_parts(Publication& publication, Deadline deadline) {
-  const uint64_t part = part_size();
   while (parts_before_last(publication) != 0) {
-    aql::Slots slots{part + 1};
+    aql::Slots slots{part_size() + 1};
     if (!reserve(publication, slots, false, deadline)) return false;
-    begin(publication, false);
-    const uint64_t from = publication.published;
-    if (publication.kernargs.blocks != 0 && from == 0) device_writes_.flush();
-    record_flight(publication, slots.first, slots.count, {});
-    if (publication.holds_slots)
-      writer_->hold(slots, {.owner = &timeline_, .value = publication.value});
-    const aql::Packet64 barrier = aql::to_packet(
-        aql::BarrierAnd{.flags = {aql::Barrier::on, aql::FenceScope::none, aql::FenceScope::system},
-                        .completion_signal = publication.completion});
-    const aql::Chunking chunking{from == 0 ? publication.chunking.lead : 0,
-                                 publication.chunking.chunk};
-    const uint64_t doorbells = writer_->commit(
-        slots,
-        [&](uint64_t i, void* slot) noexcept {
-          return i == part ? aql::fill(slot, barrier) : publication.emit(from + i, slot);
-        },
-        chunking);
-    publication.published += part;
-    retained(publication.value).completion = publication.completion;
-    count_packets(publication, from, part, doorbells, false, publication.costs(from, part));
-    count_published({.packets = 1, .completion_signals = 1, .doorbells = 0, .batches = 0},
-                    aql::costs_of(barrier.header()));
+    publish(publication, slots, false);
   }
   return true;
 }
@@ -246,7 +245,10 @@ void BatchQueue::make_room(Publication& publication) {
 }
 
 std::optional<uint64_t> BatchQueue::submit(Publication& publication, Deadline deadline) {
-  if (timeline_.failed()) refuse_failed(publication);
+  if (timeline_.failed()) {
+    if (publication.published != 0) drop(publication);
+    refuse_failed(publication);
+  }
   if (publication.packets.empty() && publication.own_signal.handle == 0)
     return timeline_.last_begun();
 
@@ -257,7 +259,7 @@ std::optional<uint64_t> BatchQueue::submit(Publication& publication, Deadline de
         publication.packets.size() <= longest_run() || publish_parts(publication, deadline);
     slots.count = publication.packets.size() - publication.published;
     if (!are_out || !reserve(publication, slots, true, deadline)) {
-      if (publication.published != 0) throw_last_refusal(publication);
+      if (publication.published != 0) throw_last_refusal(publication);  // caught below
       take_back(publication);
       return {};
     }
@@ -271,7 +273,7 @@ std::optional<uint64_t> BatchQueue::submit(Publication& publication, Deadline de
     }
     throw;
   }
-  publish(publication, slots);
+  publish(publication, slots, true);
   const uint64_t value = publication.value;
   vacate(publication);
   return value;

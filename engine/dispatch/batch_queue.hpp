@@ -90,11 +90,9 @@ class BatchQueue : public QueueResources {
   bool reserve_when_free(Publication& publication, aql::Slots& slots, bool is_last,
                          Deadline deadline);
   bool await_signals(uint32_t timing, bool own_signal, Deadline deadline);
-  void publish(Publication& publication, const aql::Slots& slots) noexcept;
+  void publish(Publication& publication, const aql::Slots& slots, bool is_last) noexcept;
   void begin(Publication& publication, bool is_last) noexcept;
   void take_timing_signals(Publication& publication) noexcept;
-  void record_flight(const Publication& publication, uint64_t first, uint64_t packets,
-                     const FlightHeaders& headers) noexcept;
   static void take_back(Publication& publication) noexcept;
   void retain(Publication& publication) noexcept;
   void retain_borrowed(Publication& publication) noexcept;

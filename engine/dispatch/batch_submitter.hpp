@@ -12,9 +12,9 @@
 //   // The same at the lowest cost:
 //   step.dispatch_each(1000, [&](uint32_t i) noexcept { return std::tuple(x, n, i); });
 //
-// dispatch() copies the arguments into a kernarg block and writes the packet where no packet
-// processor reads yet (packet_store.hpp). submit() plans the fences (fence_rules.hpp), admits the
-// batch (ring slots, signals, a place on the timeline: every step that can fail) and publishes it.
+// dispatch() copies the arguments into a kernarg block and keeps the packet (packet_store.hpp).
+// submit() plans the fences (fence_rules.hpp), reserves (ring slots, signals, a place on the
+// timeline: every step that can fail) and publishes.
 // The batch is empty afterwards and can be reused. In a steady state, submit() makes no allocation,
 // no system call and no HSA call except the doorbell store.
 //
@@ -31,8 +31,10 @@
 // Longer than the ring: a batch of more packets than the ring less eight slots (longest_run() in
 // writer.hpp) is published in parts, each with a barrier packet and a completion signal at its end.
 // If the deadline passes between two parts, submit() throws Error, and the next submit() publishes
-// the rest. Until then the batch accepts no more packets. Destroying or clearing it drops the rest;
-// the published parts run, and keep what they use.
+// the rest. Until then the batch accepts no more packets, and other batches of the queue may pass
+// it. Its next packet waits for them. Destroying or clearing it drops the rest; the published parts
+// run, and keep what they use. A signal of complete_with() is 1 from the first part on, and stays 1
+// if the rest is dropped.
 //
 // Thread safety: the thread that owns the queue.
 //
@@ -186,7 +188,7 @@ class BatchSubmitter {
   Completion submit(CallSite site = CallSite::here());
   Completion submit(Deadline deadline, CallSite site = CallSite::here());
   // Returns empty instead of waiting. Throws Error for a batch longer than the ring less eight
-  // slots, which cannot be published without waiting.
+  // slots, which cannot be published without waiting, and for the rest of one as submit().
   std::optional<Completion> try_submit(CallSite site = CallSite::here());
 
   // Drops everything that is not submitted.

@@ -8,12 +8,12 @@
 //   step.set<2>(force, dt / 2);                    // from the next replay on
 //   step.replay(queue).wait();
 //
-// Replay: for the queue, a replay is a batch: one publication with one completion signal. Its
-// fences are planned for a batch that the host has prepared. Any queue of the recording's agent can
-// replay it. Several replays may be in flight, in one queue or several. The rules of queue.hpp and
-// batch_submitter.hpp about room, deadlines and batches longer than the ring apply. A replay that
-// its deadline cuts off is partly published. The next replay() on the same queue continues it;
-// abandon() drops the rest.
+// Replay: for the queue, a replay is a batch: one publication with one completion signal, or
+// several if it is longer than the ring. Its fences are planned for a batch that the host has
+// prepared. Any queue of the recording's agent can replay it. Several replays may be in flight, in
+// one queue or several. The rules of queue.hpp and batch_submitter.hpp about room, deadlines and
+// batches longer than the ring apply. A replay that its deadline cuts off is partly published. The
+// next replay() on the same queue continues it; abandon() drops the rest.
 //
 // Patching: changes apply from the next replay on; replays in flight keep their values. A block
 // that a replay in flight may still read is not changed. Its node gets another block from

@@ -36,12 +36,13 @@ class PacketStore {
   void drop_last() noexcept { --next_; }
   // Strong guarantee.
   void grow();
-  // Provides no more room until clear(). Packets stay.
+  // Provides no more room until open() or clear(). Packets stay.
   void close() noexcept { end_ = next_; }
+  void open() noexcept { end_ = packets_.get() + capacity_; }
   // Keeps its memory.
   void clear() noexcept {
     next_ = packets_.get();
-    end_ = next_ + capacity_;
+    open();
   }
 
  private:

@@ -122,6 +122,11 @@ struct Publication {
   }
   // The memory that the packet accesses is declared.
   bool declares_memory(uint32_t packet) const noexcept;
+  // The caller gave the packet's header.
+  bool is_finished(uint64_t packet) const noexcept {
+    const PacketDeclarations* const what = find_declared(static_cast<uint32_t>(packet));
+    return what != nullptr && what->declarations.is_finished;
+  }
   // Null if the packet has no declarations.
   const PacketDeclarations* find_declared(uint32_t packet) const noexcept;
   // Removes the packet's declarations and its ranges. Returns true if there were any.
@@ -187,6 +192,7 @@ struct Publication {
   std::span<const PacketPlan> last_plan();
   // Ends a submission. The packets stay, and more may follow.
   void reopen() noexcept {
+    packets.open();
     timing_signals.clear();
     value = 0;
     published = 0;

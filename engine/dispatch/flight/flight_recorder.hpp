@@ -4,7 +4,8 @@
 // It has a record for each submission that may be unfinished, so that the one that blocks a queue
 // is never overwritten.
 //
-// A record is written once for each submission, however many packets it has. It holds what the ring
+// A record is written once for each submission, however many packets it has, and for each part of a
+// batch longer than the ring. It holds what the ring
 // does not: the call site, the place on the timeline and the packet indices. It also keeps the
 // first packet's kernel and three headers, because the packet processor sets the headers of taken
 // packets to INVALID, and later packets overwrite their slots. flight_log.hpp reads the rest from

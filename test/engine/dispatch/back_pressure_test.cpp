@@ -2,6 +2,7 @@
 // are partly published. Against the packet processor double.
 #include <hsa/hsa.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <memory>
@@ -95,6 +96,45 @@ TEST_CASE("a batch that is interrupted and then dropped returns everything", "[s
   CHECK(device.queue().pressure().signals.free() == signals);
   CHECK(device.queue().pressure().timing_signals.free() == timing_signals);
   CHECK(device.processor().completed_count() == 16);
+}
+
+TEST_CASE("the first packet of a later part follows batches that have passed", "[submit]") {
+  std::vector<uint32_t> ran;
+  DoubleDevice device({.device = {.ring_size = 16, .paused = true}},
+                      [&](uint32_t number) { ran.push_back(number); });
+  const auto kernel = number_kernel();
+  BatchSubmitter batch(device.queue(), {});
+  for (uint32_t i = 0; i < 40; ++i) batch.dispatch(kernel, Grid{1}, i).touches_nothing();
+  CHECK(error_of<Error>([&] { batch.submit(Deadline::after(1ms)); }) != "no error");
+  BatchSubmitter other(device.queue(), {});
+  other.dispatch(kernel, Grid{1}, 100u);
+  device.processor().resume();
+  CHECK(other.submit(soon()).wait(soon(), kActiveWait));
+  CHECK(batch.submit(soon()).wait(soon(), kActiveWait));
+  const auto packets = device.processor().completed();
+  const auto barrier = [&](uint64_t index) {
+    const auto packet = std::ranges::find(packets, index, &Completed::index);
+    REQUIRE(packet != packets.end());
+    return aql::header_flags(packet->packet.header()).barrier == aql::Barrier::on;
+  };
+  CHECK(barrier(16));  // the other batch
+  CHECK(barrier(8));   // after the first part
+  CHECK_FALSE(barrier(9));
+  CHECK(barrier(17));  // after the other batch
+  CHECK_FALSE(barrier(18));
+  CHECK(ran.size() == 41);
+}
+
+TEST_CASE("a batch whose queue fails between two parts keeps nothing", "[submit]") {
+  DoubleDevice device({.device = {.ring_size = 16, .paused = true}});
+  const auto kernel = number_kernel();
+  BatchSubmitter batch(device.queue(), {});
+  for (uint32_t i = 0; i < 40; ++i) batch.dispatch(kernel, Grid{1}, i);
+  CHECK(error_of<Error>([&] { batch.submit(Deadline::after(1ms)); }) != "no error");
+  CHECK(batch.size() == 40);
+  device.processor().fail(HSA_STATUS_ERROR_INVALID_ISA);
+  CHECK(contains(error_of<Error>([&] { batch.submit(soon()); }), "INVALID_ISA"));
+  CHECK(batch.size() == 0);
 }
 
 TEST_CASE("the published parts of a dropped batch keep their kernargs", "[submit]") {

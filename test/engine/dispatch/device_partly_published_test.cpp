@@ -59,3 +59,37 @@ TEST_CASE_METHOD(OnDevice, "the published parts of a dropped batch run, and the 
   CHECK(other.submit(soon()).wait(soon()));
   for (uint32_t i = 0; i < count; ++i) CHECK(out[i] == (i < 253 ? i + 1 : 0));
 }
+
+TEST_CASE_METHOD(
+    OnDevice, "the caller's signal is 1 from the first part on, and a busy one is refused before",
+    "[dispatch]") {
+  const Program program{gpu, builtin_kernels::basics()};
+  const auto empty = program.kernel<>("empty");
+  Queue queue{gpu, {.packets = 256}};
+  const Signal gate, own(SignalKind::interrupt, 0);
+  BatchSubmitter batch{queue};
+  const auto fill = [&] {
+    batch.raw(aql::to_packet(aql::BarrierAnd{.dependencies = {gate.handle()}}));
+    for (uint32_t i = 0; i < 600; ++i) batch.dispatch(empty, Grid{64});
+    batch.complete_with(own);
+  };
+  fill();
+  CHECK(contains(error_of([&] { batch.submit(Deadline::after(20ms)); }), "254 of 601 packets"));
+  CHECK(hsa_signal_load_scacquire(own.handle()) == 1);
+  hsa_signal_store_screlease(gate.handle(), 0);
+  const Completion done = batch.submit(soon());
+  CHECK(done.wait(soon()));
+  CHECK(hsa_signal_load_scacquire(own.handle()) == 0);
+
+  hsa_signal_store_screlease(gate.handle(), 1);
+  batch.raw(aql::to_packet(aql::BarrierAnd{.dependencies = {gate.handle()}}));
+  batch.complete_with(own);
+  const Completion first = batch.submit();
+  fill();
+  const Completion before = queue.last_submitted();
+  CHECK(contains(error_of([&] { batch.submit(soon()); }), "still uses it"));
+  CHECK(queue.last_submitted() == before);
+  hsa_signal_store_screlease(gate.handle(), 0);
+  CHECK(first.wait(soon()));
+  CHECK(batch.submit(soon()).wait(soon()));
+}

@@ -119,7 +119,7 @@ TEST_CASE("a batch whose queue was destroyed may be queried, cleared and destroy
   batch.reset();
 }
 
-TEST_CASE("destroying a queue closes a partly published batch", "[misuse]") {
+TEST_CASE("destroying a queue drops the rest of a partly published batch", "[misuse]") {
   DoubleDevice device({.device = {.ring_size = 16}});
   const auto kernel = number_kernel();
   BatchSubmitter batch(device.queue(), {});

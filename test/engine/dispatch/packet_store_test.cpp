@@ -46,6 +46,9 @@ TEST_CASE("a store grows, keeps its packets, and keeps its memory when cleared",
     store.close();
     CHECK(store.full());
     CHECK(store.size() == 1000);
+    store.open();
+    CHECK_FALSE(store.full());
+    CHECK(store.room() == 24);
     store.clear();
     CHECK(store.size() == 0);
     CHECK(store.empty());

@@ -91,8 +91,7 @@ TEST_CASE_METHOD(OnDevice, "every replay in flight on two queues writes the valu
   }
 }
 
-TEST_CASE_METHOD(OnDevice, "a recording longer than the ring is replayed in portions",
-                 "[recording]") {
+TEST_CASE_METHOD(OnDevice, "a recording longer than the ring is replayed in parts", "[recording]") {
   const Program program{gpu, builtin_kernels::basics()};
   const auto increment = program.kernel<uint32_t*, uint32_t>("chain_increment");
   Queue queue{gpu, {.packets = 256}};
