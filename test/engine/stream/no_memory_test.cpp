@@ -48,7 +48,11 @@ struct StreamWorld {
           };
           return options;
         }()) {}
-  ~StreamWorld() { resume(); }
+  ~StreamWorld() {
+    resume();
+    devices.destroy_streams();
+    engine.stop();
+  }
   void resume() {
     engine.resume();
     devices.resume();

@@ -20,13 +20,15 @@ namespace uptempo::test {
 class CopyEngine {
  public:
   explicit CopyEngine(bool paused = false) : paused_(paused), thread_([this] { run(); }) {}
-  ~CopyEngine() {
+  ~CopyEngine() { stop(); }
+  // Drops copies that still wait. Call before the signals that they wait for are destroyed.
+  void stop() {
     {
       const std::lock_guard lock(mutex_);
       stops_ = true;
     }
     changed_.notify_all();
-    thread_.join();
+    if (thread_.joinable()) thread_.join();
   }
 
   // Throws nothing, as ROCr.
