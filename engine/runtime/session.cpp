@@ -9,8 +9,8 @@
 
 #include "engine/runtime/amd_extension.hpp"
 #include "engine/runtime/counters.hpp"
+#include "engine/runtime/driver/hardware_exceptions.hpp"
 #include "engine/runtime/error.hpp"
-#include "engine/runtime/hardware_exceptions.hpp"
 #include "engine/runtime/one_rocr.hpp"
 
 namespace uptempo {

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <system_error>
 
-#include "engine/runtime/driver_file.hpp"
+#include "engine/runtime/driver/driver_file.hpp"
 #include "engine/runtime/error.hpp"
 #include "engine/topology/sources.hpp"
 

@@ -1,4 +1,4 @@
-#include "engine/runtime/hardware_exceptions.hpp"
+#include "engine/runtime/driver/hardware_exceptions.hpp"
 
 #include <fmt/format.h>
 #include <hsa/hsa_ext_amd.h>

@@ -24,7 +24,7 @@
 #include <thread>
 #include <vector>
 
-#include "engine/runtime/driver_file.hpp"
+#include "engine/runtime/driver/driver_file.hpp"
 
 namespace uptempo::detail {
 
