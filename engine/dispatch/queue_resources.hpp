@@ -102,7 +102,7 @@ class QueueResources {
   const aql::AqlQueueWriter& writer() const noexcept { return *writer_; }
   hsa_queue_t* handle() const noexcept { return writer_->queue(); }
   uint32_t ring_size() const noexcept { return ring_size_; }  // 0: no queue
-  // The most packets that may wait for room at a time (writer.hpp).
+  // The most packets that are certain to find room together (writer.hpp).
   uint32_t longest_run() const noexcept { return writer_ ? writer_->longest_run() : 0; }
   // False after the end of the Runtime: its signals, queue and memory are gone.
   bool usable() const noexcept { return watch_.usable(); }

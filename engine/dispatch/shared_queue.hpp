@@ -14,9 +14,9 @@
 // Ordering: a batch that fits in the ring occupies consecutive slots. The batches of one thread
 // keep the order of their submissions; batches of different threads have the order in which they
 // obtained their slots. The first and last packet of a batch have their barrier bits set. Therefore
-// batches of different threads do not overlap on the device, and the completion of a batch means
-// that everything before it in the queue is complete, including other threads' packets. Threads
-// whose work should overlap use separate HSA queues.
+// such batches of different threads do not overlap on the device, and the completion of a batch
+// means that everything before it in the queue is complete, including other threads' packets.
+// Threads whose work should overlap use separate HSA queues.
 //
 // A batch longer than the ring is published in parts of half a ring, with packets of other threads
 // possibly between them. Its fence plan remains correct. Fences are agent-wide, so other packets'
