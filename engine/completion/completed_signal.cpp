@@ -9,24 +9,24 @@ namespace uptempo::detail {
 CompletedSignal::CompletedSignal(hsa_signal_t signal, const Completion& completion,
                                  Place&& place) noexcept
     : signal_(signal), completion_(completion) {
-  completion_.timeline_->complete_too(signal, completion_.value(), std::move(place.list));
+  timeline_of(completion_)->complete_too(signal, completion_.value(), std::move(place.list));
 }
 
 CompletedSignal::Fate CompletedSignal::fate() noexcept {
   const Fate fate = fate_of(completion_);
-  if (fate != Fate::unfinished && completion_.timeline_ != nullptr)
-    completion_.timeline_->forget_signal(signal_);
+  if (fate != Fate::unfinished && timeline_of(completion_) != nullptr)
+    timeline_of(completion_)->forget_signal(signal_);
   return fate;
 }
 
 void CompletedSignal::await(const Completion& completion, Awaited& item) {
-  item.timeline = completion.timeline_;
+  item.timeline = timeline_of(completion);
   item.value = completion.value();
   CompletionThread::of_process().add(item);
 }
 
 CompletedSignal::Fate CompletedSignal::fate_of(const Completion& completion) noexcept {
-  Timeline* const timeline = completion.timeline_;
+  Timeline* const timeline = timeline_of(completion);
   if (timeline == nullptr || timeline->is_done(completion.value())) return Fate::complete;
   if (!timeline->failed()) return Fate::unfinished;
   // It may have completed between the two checks.

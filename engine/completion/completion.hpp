@@ -23,16 +23,12 @@
 namespace uptempo {
 
 class Timeline;
+class CompletionNotifier;
 namespace detail {
 class CompletionAwaiter;
-class StreamQueue;
-class CopyLane;
 class RecordingState;
-class CompletedSignal;
-class LentSignal;
+struct CompletionParts;
 }  // namespace detail
-class CompletionNotifier;
-class Timeline;
 
 class Completion {
  public:
@@ -62,15 +58,11 @@ class Completion {
 
  private:
   friend class Queue;
-  friend class Stream;
   friend class BatchSubmitter;
   friend class CompletionNotifier;
   friend class detail::CompletionAwaiter;
-  friend class detail::StreamQueue;
-  friend class detail::CopyLane;
   friend class detail::RecordingState;
-  friend class detail::CompletedSignal;
-  friend class detail::LentSignal;
+  friend struct detail::CompletionParts;
   Completion(Timeline& timeline, uint64_t value) noexcept : timeline_(&timeline), value_(value) {}
   // True if complete or failed.
   bool finished() const noexcept;

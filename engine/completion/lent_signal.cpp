@@ -1,32 +1,64 @@
 #include "engine/completion/lent_signal.hpp"
 
 #include "engine/completion/timeline.hpp"
+#include "engine/runtime/error.hpp"
 
 namespace uptempo::detail {
 
 std::optional<LentSignal> LentSignal::borrow(const Completion& completion) {
-  if (completion.timeline_ == nullptr) return {};
-  const hsa_signal_t signal = completion.timeline_->lend(completion.value());
+  Timeline* const timeline = timeline_of(completion);
+  // Only looks at an error source find its errors, and the borrower does not look.
+  if (timeline == nullptr || timeline->watches()) return {};
+  return try_borrow(completion);
+}
+
+std::optional<LentSignal> LentSignal::try_borrow(const Completion& completion) {
+  Timeline* const timeline = timeline_of(completion);
+  if (timeline == nullptr) return {};
+  const hsa_signal_t signal = timeline->lend(completion.value());
   if (signal.handle == 0) return {};
   return LentSignal(completion, signal);
 }
 
+std::optional<LentSignal> LentSignal::borrow_in_time(const Completion& completion,
+                                                     std::chrono::nanoseconds patience,
+                                                     const std::function<void()>& end_loans) {
+  for (std::optional<Deadline> deadline;;) {
+    if (std::optional<LentSignal> signal = try_borrow(completion)) return signal;
+    if (completion.ready()) return {};
+    if (!deadline) deadline = Deadline::after(patience);
+    if (deadline->passed()) {
+      throw Error(
+          {.status = HSA_STATUS_ERROR_OUT_OF_RESOURCES,
+           .call = "Stream::wait",
+           .asked = "a completion signal of another queue, for packets to wait for",
+           .found = "packets of other queues still wait on every signal that the queue may lend",
+           .remedy =
+               "wait on the host, or create the Streams with more QueueOptions::publications"});
+    }
+    if (end_loans) end_loans();
+    // If the publication completes, no signal is needed.
+    timeline_of(completion)
+        ->wait(completion.value(), {}, Deadline::after(std::chrono::milliseconds(1)));
+  }
+}
+
 LentSignal::~LentSignal() {
-  if (completion_.timeline_ != nullptr) completion_.timeline_->end_loan(completion_.value());
+  if (Timeline* const timeline = timeline_of(completion_)) timeline->end_loan(completion_.value());
 }
 
 void LentSignal::expect_reader(const Completion& borrower) {
-  completion_.timeline_->expect_dependent(*borrower.timeline_);
+  timeline_of(completion_)->expect_dependent(*timeline_of(borrower));
 }
 
 void LentSignal::read_by(const Completion& borrower) noexcept {
   const Completion awaited = std::exchange(completion_, {});
-  awaited.timeline_->lent_to(awaited.value(), *borrower.timeline_, borrower.value());
-  awaited.timeline_->fail_too(*borrower.timeline_, awaited.value());
+  timeline_of(awaited)->lent_to(awaited.value(), *timeline_of(borrower), borrower.value());
+  timeline_of(awaited)->fail_too(*timeline_of(borrower), awaited.value());
 }
 
 bool LentSignal::are_in_order(const Completion& earlier, const Completion& later) noexcept {
-  return earlier.timeline_ == later.timeline_ && earlier.value() <= later.value();
+  return timeline_of(earlier) == timeline_of(later) && earlier.value() <= later.value();
 }
 
 }  // namespace uptempo::detail

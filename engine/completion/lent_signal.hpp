@@ -2,9 +2,8 @@
 // borrower. The packet waits on the device until the signal is zero. Private to the engine.
 //
 // The publication's queue neither re-arms nor destroys the signal before the borrower's publication
-// is complete. Its owner notices that at a later submission. So the borrower should execute soon
-// after the awaited publication: otherwise the lending queue cannot reuse the resources of this and
-// of later publications.
+// is complete. The borrower does nothing for that: the lending queue looks when it needs the
+// signal (timeline/loans.hpp).
 //
 // If the awaited publication is lost, the packet would wait forever, so the borrower's queue fails,
 // too. The caller then destroys that queue. The signal lives at least as long.
@@ -15,7 +14,8 @@
 
 #include <hsa/hsa.h>
 
-#include <cstdint>
+#include <chrono>
+#include <functional>
 #include <optional>
 #include <utility>
 
@@ -25,18 +25,32 @@ namespace uptempo::detail {
 
 class LentSignal {
  public:
+  LentSignal() = default;  // of no publication
   // Empty for a publication that is complete or lost; for one with a caller's own signal
-  // (BatchSubmitter::complete_with()), which may be re-armed at completion; and for a borrowed
-  // queue with an error source, whose failure is found only by looking at it. Throws
-  // std::bad_alloc.
+  // (BatchSubmitter::complete_with()), which may be re-armed at completion; for a borrowed queue
+  // with an error source, whose failure is found only by looking at it; and while the queue may
+  // lend no more signals. Throws std::bad_alloc.
   static std::optional<LentSignal> borrow(const Completion& completion);
+  // The same for a queue of streams or a copy lane, but waits for a signal that may be lent. Empty:
+  // the publication is complete. Calls `end_loans` meanwhile, so that the borrowers of other
+  // signals can complete. Throws Error if the publication is lost, and if no signal returns in
+  // time.
+  static std::optional<LentSignal> borrow_in_time(const Completion& completion,
+                                                  std::chrono::nanoseconds patience,
+                                                  const std::function<void()>& end_loans);
   LentSignal(LentSignal&& other) noexcept
       : completion_(std::exchange(other.completion_, {})), signal_(other.signal_) {}
-  LentSignal& operator=(LentSignal&&) = delete;
+  LentSignal& operator=(LentSignal&& other) noexcept {
+    std::swap(completion_, other.completion_);
+    std::swap(signal_, other.signal_);
+    return *this;
+  }
   // Ends the loan, unless read_by() was called.
   ~LentSignal();
 
   hsa_signal_t signal() const noexcept { return signal_; }
+  // The publication that the signal belongs to.
+  const Completion& awaited() const noexcept { return completion_; }
   // Packets of the queue of `borrower`, which may be any of its publications, are about to wait for
   // the signal. Throws std::bad_alloc.
   void expect_reader(const Completion& borrower);
@@ -47,11 +61,12 @@ class LentSignal {
   static bool are_in_order(const Completion& earlier, const Completion& later) noexcept;
 
  private:
+  static std::optional<LentSignal> try_borrow(const Completion& completion);
   LentSignal(const Completion& completion, hsa_signal_t signal) noexcept
       : completion_(completion), signal_(signal) {}
 
   Completion completion_;
-  hsa_signal_t signal_;
+  hsa_signal_t signal_{0};
 };
 
 }  // namespace uptempo::detail

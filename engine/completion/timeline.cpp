@@ -1,7 +1,5 @@
 #include "engine/completion/timeline.hpp"
 
-#include <chrono>
-#include <thread>
 #include <utility>
 
 #include "engine/completion/timeline/timeline_list.hpp"
@@ -47,7 +45,7 @@ void Timeline::release() noexcept {
   {
     const std::lock_guard lock(mutex_);
     failure_.clear();
-    loans_.clear();
+    loans_.start(0);
     publications_.reclaim_all();
   }
   detail::TimelineList::of_process().give_back(*this);
@@ -253,24 +251,23 @@ void Timeline::fail_too(Timeline& dependent, uint64_t value) noexcept {
 
 hsa_signal_t Timeline::lend(uint64_t value) {
   const detail::Visit visit(visitors_);
-  // Only looks at the source find its errors, and the borrower does not look.
-  if (!visit || failure_.watches()) return {0};
+  if (!visit) return {0};
   const std::lock_guard lock(mutex_);
   if (look(value) || failure_.noted()) return {0};
-  // One pin for all loans of the publication. Pinning fails only if the owner has just reclaimed
-  // it.
+  // Fails only if the owner has just reclaimed the publication.
   hsa_signal_t signal{0};
   if (!publications_.pin(value, signal)) return {0};
-  const bool is_pinned = loans_.has(value);
-  const bool may_lend = publications_.owner_of(value) == detail::SignalOwner::queue;
+  bool is_lent = false;
   try {
-    if (may_lend) loans_.add(value);
+    is_lent =
+        publications_.owner_of(value) == detail::SignalOwner::queue && loans_.add(value, signal);
   } catch (...) {
     publications_.unpin(value);
     throw;
   }
-  if (is_pinned || !may_lend) publications_.unpin(value);
-  return may_lend ? signal : hsa_signal_t{0};
+  // Release: the owner, which reclaims the publication only now, sees the loan.
+  publications_.unpin(value);
+  return is_lent ? signal : hsa_signal_t{0};
 }
 
 void Timeline::lent_to(uint64_t value, Timeline& borrower, uint64_t until) noexcept {
@@ -280,26 +277,12 @@ void Timeline::lent_to(uint64_t value, Timeline& borrower, uint64_t until) noexc
 
 void Timeline::end_loan(uint64_t value) noexcept {
   const std::lock_guard lock(mutex_);
-  if (loans_.remove(value) && !loans_.has(value)) publications_.unpin(value);
+  loans_.remove(value);
 }
 
-bool Timeline::sweep_loans() noexcept {
+bool Timeline::keep_if_lent(hsa_signal_t signal) noexcept {
   const std::lock_guard lock(mutex_);
-  loans_.sweep([](Timeline& borrower, uint64_t until) { return borrower.is_done(until); },
-               [this](uint64_t value) { publications_.unpin(value); });
-  return true;
-}
-
-bool Timeline::await_loans(Deadline deadline) noexcept {
-  const auto can_end = [this](uint64_t value, const Timeline* borrower) {
-    return is_known(value) && (borrower == nullptr || !borrower->failure_.noted());
-  };
-  for (; loans_.any(); std::this_thread::sleep_for(std::chrono::microseconds(20))) {
-    sweep_loans();
-    const std::lock_guard lock(mutex_);
-    if (!loans_.all_of(can_end) || (loans_.any() && deadline.passed())) return false;
-  }
-  return true;
+  return loans_.keep(signal);
 }
 
 Failure Timeline::failure() const {

@@ -11,7 +11,7 @@
 //   KeptTimes        device times of timed publications
 //   Visitors         threads that may read signals, for close()
 //   WaitLeaders      the thread that sleeps on a signal, and the others that wait for it
-//   Loans            packets of other queues that wait for a signal
+//   Loans            signals that packets of other queues wait for
 //   TimelineList     all timelines of the process
 //
 // Thread safety:
@@ -53,6 +53,7 @@
 #include "aql/amd_abi.hpp"
 #include "aql/deadline.hpp"
 #include "engine/completion/awaited_list.hpp"
+#include "engine/completion/completion.hpp"
 #include "engine/completion/packet_time.hpp"
 #include "engine/completion/timeline/failure_record.hpp"
 #include "engine/completion/timeline/kept_times.hpp"
@@ -117,12 +118,32 @@ class Timeline {
     return is_known(value) || fired_for_owner(publications_.signal_of(value), value);
   }
   // Calls on_reclaimed(value, signal) for up to `limit` finished publications, in order, whose
-  // signals no waiter uses any more.
+  // signals no waiter uses any more. The null signal: it is on loan, and return_loans() returns it.
   template <class F>
   uint32_t reclaim(uint32_t limit, F&& on_reclaimed) noexcept;
   uint64_t oldest_pending() const noexcept { return publications_.oldest_pending(); }
   // Requires a publication that has not been reclaimed.
   hsa_signal_t signal_of(uint64_t value) noexcept { return publications_.signal_of(value); }
+  // Packets of other queues may borrow the signals of publications, of which the queue has so many.
+  // Throws std::bad_alloc.
+  void allow_loans(size_t signals) {
+    const std::lock_guard lock(mutex_);
+    loans_.start(signals);
+  }
+  // Calls give_back(signal) for signals of reclaimed publications whose loans are over.
+  template <class F>
+  void return_loans(F&& give_back) noexcept {
+    if (!loans_.any()) return;
+    const std::lock_guard lock(mutex_);
+    loans_.take_returned(std::forward<F>(give_back));
+  }
+  // Calls f(signal) for each signal on loan, which must live until the borrowers' queues are
+  // destroyed. Requires close() before.
+  template <class F>
+  void for_each_loan(F&& f) noexcept {
+    const std::lock_guard lock(mutex_);
+    loans_.for_each(std::forward<F>(f));
+  }
   // Requires that no publication has begun since this one was reclaimed.
   detail::SignalOwner owner_of(uint64_t value) const noexcept {
     return publications_.owner_of(value);
@@ -180,19 +201,15 @@ class Timeline {
   void complete_too(hsa_signal_t signal, uint64_t value, SignalPlace&& place) noexcept;
   // After this call, no failure stores to the signal.
   void forget_signal(hsa_signal_t signal) noexcept;
-  // Lends the publication's signal to packets of other queues (lent_signal.hpp). It is not
-  // reclaimed before the loan is over. Call lent_to() or end_loan() once afterwards. Returns the
-  // null signal for a publication that is complete or lost, that has the caller's signal, or whose
-  // queue has an error source that must be looked at. Throws std::bad_alloc.
+  // Lends the publication's signal to packets of other queues (lent_signal.hpp). The queue does not
+  // use it again before the loan is over. Call lent_to() or end_loan() once afterwards. Returns the
+  // null signal for a publication that is complete or lost, or that has the caller's signal, and if
+  // the queue may lend no more signals (loans.hpp). Throws std::bad_alloc.
   hsa_signal_t lend(uint64_t value);
   // The packets belong to the borrower's publication `until`. The loan is over when that is
   // complete. If it is lost, the loan never ends.
   void lent_to(uint64_t value, Timeline& borrower, uint64_t until) noexcept;
   void end_loan(uint64_t value) noexcept;
-  // Returns true when all loans are over. Returns false at the deadline, or if one cannot end
-  // because its publication is lost. Then the signals on loan must live until the borrowers' queues
-  // are destroyed. Requires close() before.
-  bool await_loans(Deadline deadline) noexcept;
   // Requires failed().
   Failure failure() const;
   // True if the publication's packets are complete. As is_done(), but after keep_signals() it also
@@ -203,6 +220,7 @@ class Timeline {
   // Sets a second error source, which the owner of a borrowed queue writes and which must live
   // until close(). Sleeping waiters check it four times a second.
   void watch(const std::atomic<hsa_status_t>* source) noexcept { failure_.watch(source); }
+  bool watches() const noexcept { return failure_.watches(); }
 
   // For a thread that sleeps on the signals of several timelines. `leads`: sleep on `signal`, as
   // its only waiter, and call end_lookout() soon after the publication has finished. `led`: another
@@ -242,11 +260,8 @@ class Timeline {
   }
   void note_completed() noexcept;
   void keep_times_of(uint64_t value);
-  bool try_reclaim_oldest() noexcept {
-    return publications_.try_reclaim_oldest() ||
-           (loans_.any() && sweep_loans() && publications_.try_reclaim_oldest());
-  }
-  bool sweep_loans() noexcept;
+  // Returns true if the signal is on loan, for return_loans() to return it.
+  bool keep_if_lent(hsa_signal_t signal) noexcept;
 
   bool note_failure(hsa_status_t status, std::string_view text) noexcept;
   void wake_awaited_server() noexcept;
@@ -279,11 +294,32 @@ uint32_t Timeline::reclaim(uint32_t limit, F&& on_reclaimed) noexcept {
       publications_.note(value);
     }
     if (publications_.is_timed(value)) keep_times_of(value);
-    if (!try_reclaim_oldest()) break;
-    on_reclaimed(value, signal);
+    if (!publications_.try_reclaim_oldest()) break;
+    on_reclaimed(value, loans_.any() && keep_if_lent(signal) ? hsa_signal_t{0} : signal);
     ++count;
   }
   return count;
 }
 
+namespace detail {
+
+struct CompletionParts {
+  static Completion make(Timeline& timeline, uint64_t value) noexcept { return {timeline, value}; }
+  static Timeline* timeline(const Completion& completion) noexcept { return completion.timeline_; }
+};
+// The publication of a timeline, which may not have begun yet.
+inline Completion completion_of(Timeline& timeline, uint64_t value) noexcept {
+  return CompletionParts::make(timeline, value);
+}
+// Null for a Completion that was constructed complete.
+inline Timeline* timeline_of(const Completion& completion) noexcept {
+  return CompletionParts::timeline(completion);
+}
+// Never true for a publication that is lost.
+inline bool is_done(const Completion& completion) noexcept {
+  Timeline* const timeline = timeline_of(completion);
+  return timeline == nullptr || timeline->is_done(completion.value());
+}
+
+}  // namespace detail
 }  // namespace uptempo

@@ -109,9 +109,11 @@ bool BatchQueue::await_signals(uint32_t timing, bool own_signal, Deadline deadli
                 ? Lack::timing_signals
                 : Lack::none;
     if (lack_ == Lack::none) return true;
-    const uint32_t before = timeline_.pending();
-    reclaim(kAll);
-    if (timeline_.pending() == before && !wait_for_oldest(deadline)) return false;
+    const uint32_t before = timeline_.pending(), signals = signals_.free(SignalKind::interrupt);
+    reclaim_signals(kAll);
+    const bool found =
+        timeline_.pending() != before || signals_.free(SignalKind::interrupt) != signals;
+    if (!found && !wait_for_oldest(deadline)) return false;
   }
 }
 

@@ -118,6 +118,7 @@ QueueResources::QueueResources(const Failure& failure)
 
 void QueueResources::connect(const Parts& parts) {
   retained_.resize(timeline_.places());
+  timeline_.allow_loans(signals_.size(SignalKind::interrupt));
   timeline_.watch(parts.foreign_error);
   common_ = parts.common;
   access_ = choose_access(parts);
@@ -181,8 +182,9 @@ QueueResources::~QueueResources() {
       common_->lose_work();
     }
   }
-  if (usable() && !timeline_.await_loans(Deadline::after(options_.drain_timeout)))
-    signals_.leave_to_session();  // packets of other queues may still read them
+  // Packets of other queues may still read them.
+  if (usable())
+    timeline_.for_each_loan([this](hsa_signal_t signal) { signals_.leave_to_session(signal); });
   timeline_.release();
 }
 
@@ -212,7 +214,8 @@ void QueueResources::reclaim_finished(uint32_t limit) noexcept {
         Retained& held = retained(value);
         kernargs_.retire(held.slabs);
         held.slabs = {};
-        if (timeline_.owner_of(value) == SignalOwner::queue) signals_.give_back(signal);
+        if (signal.handle != 0 && timeline_.owner_of(value) == SignalOwner::queue)
+          signals_.give_back(signal);
         for (const hsa_signal_t timing : held.timing_signals) {
           if (timing.handle != 0) signals_.give_back(timing);
         }
@@ -252,8 +255,7 @@ bool QueueResources::wait_for_oldest(Deadline deadline) {
   const uint32_t before = timeline_.pending();
   reclaim(kAll);
   if (timeline_.pending() != before) return true;
-  // It is complete, but its signal is in use: briefly by another thread's waiter that was just
-  // woken, or lent to a packet of another queue.
+  // It is complete, but another thread's waiter, which was just woken, still uses its signal.
   std::this_thread::yield();
   return !deadline.passed();
 }

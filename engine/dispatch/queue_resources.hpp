@@ -78,6 +78,11 @@ class QueueResources {
   void reclaim(uint32_t limit) noexcept {
     if (timeline_.oldest_is_finished()) reclaim_finished(limit);
   }
+  // The same, and returns signals of reclaimed publications that packets of other queues have read.
+  void reclaim_signals(uint32_t limit) noexcept {
+    reclaim(limit);
+    timeline_.return_loans([this](hsa_signal_t signal) noexcept { signals_.give_back(signal); });
+  }
 
   [[noreturn]] void throw_exhausted(const std::string& resource, const std::string& size,
                                     const std::string& in_use) const;
@@ -112,7 +117,7 @@ class QueueResources {
     KernargPool::Slabs slabs;
     hsa_signal_t completion{0};
     std::vector<hsa_signal_t> timing_signals;
-    std::vector<SignalLoan> loans;  // of signals of other queues and of callers
+    std::vector<SignalLoan> loans;  // of callers' signals
   };
   static constexpr uint32_t kAll = UINT32_MAX;
 

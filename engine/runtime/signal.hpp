@@ -54,7 +54,7 @@ uint64_t ticks_in(std::chrono::nanoseconds duration) noexcept;
 
 }  // namespace detail
 
-// While a SignalLoan lives, its signal is not destroyed, and a pool does not reuse it. Move-only.
+// While a SignalLoan of a caller's Signal lives, that is not destroyed. Move-only.
 // Any thread may end it.
 class SignalLoan {
  public:
@@ -74,7 +74,6 @@ class SignalLoan {
 
  private:
   friend class Signal;
-  friend class SignalPool;
   explicit SignalLoan(std::shared_ptr<std::atomic<uint32_t>> users) noexcept
       : users_(std::move(users)) {
     users_->fetch_add(1, std::memory_order_relaxed);

@@ -126,16 +126,13 @@ void Stream::leave_own_queue() noexcept {
 
 // Forgets completed waits first. A failed one stays: its failure is that of the stream's queue.
 bool Stream::is_behind_host() noexcept {
-  std::erase_if(gates_, [](const Event& gate) {
-    return gate.completion_.timeline_ == nullptr ||
-           gate.completion_.timeline_->is_done(gate.completion_.value());
-  });
+  std::erase_if(gates_, [](const Event& gate) { return detail::is_done(gate.completion_); });
   return !gates_.empty();
 }
 
 void Stream::add(const Event& event) {
   const auto same = std::ranges::find_if(waits_, [&](const Event& other) {
-    return other.completion_.timeline_ == event.completion_.timeline_;
+    return detail::timeline_of(other.completion_) == detail::timeline_of(event.completion_);
   });
   if (same == waits_.end()) {
     waits_.push_back(event);
@@ -186,7 +183,7 @@ void Stream::record(TimedEvent& event) {
   event.event_ = position_.empty() ? queue_->finished_event(position_)
                                    : queue_->timed_event_for(position_, event.time_);
   event.event_.behind_host_ = is_behind_host();
-  if (event.event_.source_ != nullptr) return;
+  if (event.event_.completion_ != Completion()) return;
   count(&CounterBlock::markers_elided);
   uint64_t now_ns = 0;
   check(hsa_system_get_info(HSA_SYSTEM_INFO_TIMESTAMP, &now_ns), "hsa_system_get_info",
@@ -195,7 +192,7 @@ void Stream::record(TimedEvent& event) {
 }
 
 void Stream::wait(const Event& event) {
-  if (event.source_ == nullptr || event.completion_.ready()) {
+  if (event.completion_.ready()) {
     queue_->note_finished(event, position_);
     count(&CounterBlock::waits_elided);
     return;

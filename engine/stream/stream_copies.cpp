@@ -283,7 +283,7 @@ TimelinePoint Stream::begin(const Transfer& transfer, CopyPath path) {
   position_ = {};
   waits_.assign(1, copied);  // has room
   if (follows_others_) note_order();
-  return {&copied.source_->source_timeline(), copied.completion_.value()};
+  return {detail::timeline_of(copied.completion_), copied.completion_.value()};
 }
 
 void Stream::launch_copy(const Transfer& transfer) {

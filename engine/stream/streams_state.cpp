@@ -33,7 +33,7 @@ StreamsState::StreamsState(const Agent& agent, const StreamsOptions& options)
   agent_ = agent;
   place_ = choose_kernarg_place(agent, options.queue.kernargs);
   transfers_ = std::make_unique<Transfers>(agent, options.copies, options.engines,
-                                           of_lanes(options), hooks());
+                                           of_lanes(options), [this] { close_epochs(); });
 }
 
 StreamsState::StreamsState(const StreamsOptions& options, MakeQueue make_queue,
@@ -41,7 +41,7 @@ StreamsState::StreamsState(const StreamsOptions& options, MakeQueue make_queue,
     : options_(options), make_queue_(std::move(make_queue)) {
   if (of_copies)
     transfers_ = std::make_unique<Transfers>(*std::move(of_copies), options.copies, options.engines,
-                                             of_lanes(options), hooks());
+                                             of_lanes(options), [this] { close_epochs(); });
   const auto refuse = [](const char* asked, const char* found) {
     throw Error({.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
                  .call = "Streams",
@@ -70,10 +70,9 @@ StreamsState::~StreamsState() {
       is_silent = false;
       for_each_queue([&](StreamQueue& queue) {
         if (queue.busy())
-          say_waiting(queue.source_timeline(), deadline, [&] { return queue.flight_name(); });
+          say_waiting(queue.timeline(), deadline, [&] { return queue.flight_name(); });
       });
     }
-    give_back_loans();
     std::this_thread::sleep_for(std::chrono::microseconds(20));
   }
   for_each_queue([&](StreamQueue& queue) { queue.finish(deadline); });
@@ -84,15 +83,6 @@ bool StreamsState::close_epochs() noexcept {
   bool are_closed = true;
   for_each_queue([&](StreamQueue& queue) { are_closed &= queue.close_open(); });
   return are_closed;
-}
-
-void StreamsState::give_back_loans() noexcept {
-  for_each_queue([](StreamQueue& queue) { queue.give_back_loans(); });
-  transfers_->for_each_lane([](CopyLane& lane) { lane.give_back_loans(); });
-}
-
-Transfers::Hooks StreamsState::hooks() {
-  return {.on_shortage = [this] { give_back_loans(); }, .close_epochs = [this] { close_epochs(); }};
 }
 
 StreamQueue& StreamsState::make(StreamPriority priority, const std::vector<uint32_t>& cu_mask,
@@ -109,7 +99,7 @@ StreamQueue& StreamsState::make(StreamPriority priority, const std::vector<uint3
                               .system_acquires = options_.system_acquires,
                               .patience = options_.patience,
                               .spill_bytes = options_.spill_bytes});
-  place->queue->on_shortage([this] { give_back_loans(); });
+  place->queue->end_loans_by([this] { close_epochs(); });
   const size_t standings = queues() + 1 + Transfers::kMostLanes;
   {
     const std::lock_guard lock(order_mutex_);

@@ -101,8 +101,6 @@ class StreamsState {
 
   // Publishes a marker for every open epoch. Returns false if a queue had no room for one.
   bool close_epochs() noexcept;
-  void give_back_loans() noexcept;
-  Transfers::Hooks hooks();
 
   std::optional<Agent> agent_;
   KernargPlace place_;

@@ -1,11 +1,16 @@
-// Loans: the publications of a timeline for whose signals packets of other queues wait, and the
+// Loans: the signals of a timeline's publications that packets of other queues wait for, and the
 // publications of those packets, the borrowers. A loan is over when its borrower is complete: the
 // packet has then read the signal for the last time. Private to Timeline.
+//
+// A publication is reclaimed while its signal is on loan. Only the signal returns later, so a
+// borrower that does not execute delays nobody's kernargs. At most three quarters of the owner's
+// signals are on loan, so the owner always has some.
 //
 // Thread safety: the timeline's mutex protects every function except any().
 #pragma once
 
-#include <algorithm>
+#include <hsa/hsa.h>
+
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -19,72 +24,66 @@ namespace uptempo::detail {
 
 class Loans {
  public:
-  // True if there are loans. Any thread; another thread's call may not be visible yet.
-  bool any() const noexcept { return any_.load(std::memory_order_relaxed); }
-  bool has(uint64_t value) const noexcept {
-    return std::ranges::find(all_, value, &Loan::value) != all_.end();
-  }
-  // True if can_end(value, borrower) holds for every loan. The borrower may be null.
-  template <class CanEnd>
-  bool all_of(CanEnd&& can_end) const noexcept {
-    return std::ranges::all_of(
-        all_, [&](const Loan& loan) { return can_end(loan.value, loan.borrower); });
-  }
+  // Begins the loans of an owner with this many signals; the earlier ones are forgotten. Throws
+  // std::bad_alloc.
+  void start(size_t signals);
 
-  // Adds a loan without a borrower. Throws std::bad_alloc.
-  void add(uint64_t value) {
-    all_.push_back({.value = value});
-    any_.store(true, std::memory_order_relaxed);
+  // True if there is something to sweep or to return. Any thread; another thread's call may not be
+  // visible yet.
+  bool any() const noexcept { return any_.load(std::memory_order_relaxed); }
+
+  // Lends the signal of a publication, without a borrower. Returns false if no further signal may
+  // be lent. Throws std::bad_alloc.
+  bool add(uint64_t value, hsa_signal_t signal);
+  // Sets the borrower of a loan of `value` that has none, unless start() has removed it.
+  void set_borrower(uint64_t value, Timeline& timeline, uint64_t until) noexcept;
+  // Ends a loan of `value` that has no borrower, unless start() has removed it.
+  void remove(uint64_t value) noexcept;
+
+  // The owner has no more use for the signal. Returns true if it is on loan; take_returned() then
+  // returns it after its last loan.
+  bool keep(hsa_signal_t signal) noexcept;
+  // Calls f(signal) for the kept signals whose loans are over.
+  template <class F>
+  void take_returned(F&& f) noexcept {
+    sweep();
+    for (const hsa_signal_t signal : returned_) f(signal);
+    returned_.clear();
+    note();
   }
-  // Sets the borrower of a loan of `value` that has none, unless clear() has removed it.
-  void set_borrower(uint64_t value, Timeline& timeline, uint64_t until) noexcept {
-    const auto loan = find_open(value);
-    if (loan == all_.end()) return;
-    loan->borrower = &timeline;
-    loan->until = until;
-  }
-  // Removes a loan of `value` that has no borrower. Returns false if clear() has removed it.
-  bool remove(uint64_t value) noexcept {
-    const auto loan = find_open(value);
-    if (loan == all_.end()) return false;
-    all_.erase(loan);
-    note_size();
-    return true;
-  }
-  // Removes the loans whose borrower is_over(timeline, value). Calls on_end(value) for each value
-  // that has no loan left.
-  template <class IsOver, class OnEnd>
-  void sweep(IsOver&& is_over, OnEnd&& on_end) noexcept {
-    for (size_t i = 0; i < all_.size();) {
-      const Loan loan = all_[i];
-      if (loan.borrower == nullptr || !is_over(*loan.borrower, loan.until)) {
-        ++i;
-        continue;
-      }
-      all_[i] = all_.back();
-      all_.pop_back();
-      if (!has(loan.value)) on_end(loan.value);
-    }
-    note_size();
-  }
-  void clear() noexcept {
-    all_.clear();
-    note_size();
+  // Calls f(signal) for each signal on loan.
+  template <class F>
+  void for_each(F&& f) noexcept {
+    sweep();
+    for (const Lent& lent : lent_) f(lent.signal);
   }
 
  private:
   struct Loan {
     uint64_t value = 0;
+    hsa_signal_t signal{0};
     Timeline* borrower = nullptr;  // null: its packet is not published yet
     uint64_t until = 0;
   };
-  std::vector<Loan>::iterator find_open(uint64_t value) noexcept {
-    return std::ranges::find_if(
-        all_, [=](const Loan& loan) { return loan.value == value && loan.borrower == nullptr; });
-  }
-  void note_size() noexcept { any_.store(!all_.empty(), std::memory_order_relaxed); }
+  struct Lent {
+    hsa_signal_t signal{0};
+    uint32_t loans = 0;
+    bool kept = false;  // the owner's publication is reclaimed
+  };
 
+  // Ends the loans whose borrowers are complete.
+  void sweep() noexcept;
+  void end(size_t loan) noexcept;
+  size_t find_open(uint64_t value) const noexcept;
+  std::vector<Lent>::iterator find(hsa_signal_t signal) noexcept;
+  void note() noexcept {
+    any_.store(!all_.empty() || !returned_.empty(), std::memory_order_relaxed);
+  }
+
+  size_t most_ = 0;  // signals on loan
   std::vector<Loan> all_;
+  std::vector<Lent> lent_;              // has room for most_
+  std::vector<hsa_signal_t> returned_;  // has room for every signal of the owner
   std::atomic<bool> any_{false};
 };
 

@@ -45,15 +45,6 @@ SignalPool::SignalPool(std::span<const hsa_signal_t> signals, const QueueMarks& 
   start(marks);
 }
 
-// Reads no signal: if the pool outlives the Runtime, their memory is gone.
-SignalPool::~SignalPool() {
-  for (const Lent& lent : std::span(lent_.get(), lent_places_)) {
-    if (lent.signal.handle == 0 || lent.users.load(std::memory_order_acquire) == 0) continue;
-    for (Signal& signal : owned_)
-      if (signal.handle().handle == lent.signal.handle) signal.leave_to_session();
-  }
-}
-
 void SignalPool::sort_in(hsa_signal_t signal) {
   aql::rearm(signal, 1);
   if (aql::has_interrupt(signal)) {
@@ -66,7 +57,6 @@ void SignalPool::sort_in(hsa_signal_t signal) {
 }
 
 void SignalPool::start(const QueueMarks& marks) {
-  lent_ = std::shared_ptr<Lent[]>(new Lent[size_t{interrupts_} + event_less_]);
   interrupt_.taken.start(interrupts_, marks.signals);
   without_event_.taken.start(event_less_, interrupts_ != 0 ? marks.timing_signals : marks.signals);
 }
@@ -80,12 +70,12 @@ void SignalPool::leave_to_session() noexcept {
   without_event_.taken.start(0, {});
 }
 
-void SignalPool::give_back(hsa_signal_t signal) noexcept {
-  if (lent_places_ != 0 && keep_if_lent(signal)) return;
-  put_free(signal);
+void SignalPool::leave_to_session(hsa_signal_t signal) noexcept {
+  for (Signal& owned : owned_)
+    if (owned.handle().handle == signal.handle) owned.leave_to_session();
 }
 
-void SignalPool::put_free(hsa_signal_t signal) noexcept {
+void SignalPool::give_back(hsa_signal_t signal) noexcept {
   Kind& to = aql::has_interrupt(signal) ? interrupt_ : without_event_;
   if constexpr (detail::kHandleChecks)
     if (std::ranges::any_of(to.free,
@@ -94,57 +84,6 @@ void SignalPool::put_free(hsa_signal_t signal) noexcept {
   aql::rearm(signal, 1);
   to.free.push_back(signal);
   to.taken.set(to.taken.in_use() - 1);
-}
-
-bool SignalPool::may_lend(hsa_signal_t signal) noexcept {
-  sweep();
-  uint32_t of_kind = 0;
-  for (const Lent& lent : std::span(lent_.get(), lent_places_)) {
-    if (lent.signal.handle == signal.handle) return true;
-    of_kind +=
-        lent.signal.handle != 0 && aql::has_interrupt(lent.signal) == aql::has_interrupt(signal);
-  }
-  const uint32_t all = aql::has_interrupt(signal) ? interrupts_ : event_less_;
-  return of_kind + std::max(1u, all / 4) < all;
-}
-
-SignalLoan SignalPool::lend(hsa_signal_t signal) noexcept {
-  sweep();
-  const std::span places(lent_.get(), lent_places_);
-  auto place =
-      std::ranges::find(places, signal.handle, [](const Lent& lent) { return lent.signal.handle; });
-  if (place == places.end())
-    place = std::ranges::find(places, 0u, [](const Lent& lent) { return lent.signal.handle; });
-  Lent& lent = place != places.end() ? *place : lent_[lent_places_++];
-  lent.signal = signal;
-  return SignalLoan({lent_, &lent.users});
-}
-
-bool SignalPool::keep_if_lent(hsa_signal_t signal) noexcept {
-  sweep();
-  for (Lent& lent : std::span(lent_.get(), lent_places_)) {
-    if (lent.signal.handle != signal.handle) continue;
-    lent.given_back = true;
-    return true;
-  }
-  return false;
-}
-
-void SignalPool::sweep() noexcept {
-  for (Lent& lent : std::span(lent_.get(), lent_places_)) {
-    // Acquire: every borrower has read the signal for the last time before it is set to 1 again.
-    if (lent.signal.handle == 0 || lent.users.load(std::memory_order_acquire) != 0) continue;
-    const hsa_signal_t signal = std::exchange(lent.signal, {0});
-    if (std::exchange(lent.given_back, false)) put_free(signal);
-  }
-  while (lent_places_ != 0 && lent_[lent_places_ - 1].signal.handle == 0) --lent_places_;
-}
-
-uint32_t SignalPool::on_loan() const noexcept {
-  return static_cast<uint32_t>(
-      std::ranges::count_if(std::span(lent_.get(), lent_places_), [](const Lent& lent) {
-        return lent.given_back && lent.users.load(std::memory_order_relaxed) != 0;
-      }));
 }
 
 }  // namespace uptempo

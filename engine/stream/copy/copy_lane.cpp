@@ -21,7 +21,7 @@ CopyLane::CopyLane(const Agent& gpu, Start start, const CopyLaneOptions& options
       watch_(Session::current()),
       seen_done_(timeline_.last_begun()) {
   try {
-    loans_.resize(timeline_.places());
+    timeline_.allow_loans(signals_.size(SignalKind::interrupt));
     watch_.start(timeline_, gpu);
   } catch (...) {
     watch_.stop();
@@ -36,17 +36,20 @@ CopyLane::CopyLane(Start start, std::span<const hsa_signal_t> signals,
       start_(std::move(start)),
       signals_(signals),
       timeline_(Timeline::acquire(options.copies)),
-      seen_done_(timeline_.last_begun()),
-      loans_(timeline_.places()) {}
+      seen_done_(timeline_.last_begun()) {
+  timeline_.allow_loans(signals_.size(SignalKind::interrupt));
+}
 
 CopyLane::~CopyLane() {
   finish(Deadline::after(options_.drain_timeout));
   const bool lost = !timeline_.is_done(timeline_.last_begun());
   timeline_.close();
   watch_.stop();
-  // The engine may still write them, or packets of other queues read them.
-  if (watch_.usable() && (lost || !timeline_.await_loans(Deadline::after(options_.drain_timeout))))
-    signals_.leave_to_session();
+  if (watch_.usable()) {
+    // Packets of other queues may still read some, and the engine may still write them.
+    timeline_.for_each_loan([this](hsa_signal_t signal) { signals_.leave_to_session(signal); });
+    if (lost) signals_.leave_to_session();
+  }
   timeline_.release();
 }
 
@@ -72,27 +75,19 @@ void CopyLane::reclaim() noexcept {
   // The next copy may still read the signal of the last complete one.
   const uint64_t due =
       next > timeline_.last_begun() ? finished : std::max(finished, uint64_t{1}) - 1;
-  timeline_.reclaim(static_cast<uint32_t>(due),
-                    [this](uint64_t value, hsa_signal_t signal) noexcept {
-                      loans_[timeline_.place(value)].clear();
-                      signals_.give_back(signal);
-                    });
+  timeline_.reclaim(static_cast<uint32_t>(due), [this](uint64_t, hsa_signal_t signal) noexcept {
+    if (signal.handle != 0) signals_.give_back(signal);
+  });
 }
 
 bool CopyLane::has_room() noexcept {
   if (timeline_.has_room() && signals_.has(SignalKind::interrupt)) return true;
   reclaim();
-  if (!signals_.has(SignalKind::interrupt)) signals_.sweep();
+  timeline_.return_loans([this](hsa_signal_t signal) noexcept { signals_.give_back(signal); });
   return timeline_.has_room() && signals_.has(SignalKind::interrupt);
 }
 
 void CopyLane::wait_for_room(std::unique_lock<std::mutex>& lock, Deadline deadline) {
-  if (on_shortage_ && !signals_.has(SignalKind::interrupt)) {
-    lock.unlock();
-    on_shortage_();
-    lock.lock();
-    if (has_room()) return;
-  }
   if (deadline.passed()) {
     throw Error({.status = HSA_STATUS_ERROR_OUT_OF_RESOURCES,
                  .call = "Stream::copy",
@@ -109,7 +104,7 @@ void CopyLane::wait_for_room(std::unique_lock<std::mutex>& lock, Deadline deadli
   lock.unlock();
   if (waits) {
     timeline_.wait(next, {}, deadline);
-  } else {  // waiters or another queue's packets still use completed signals
+  } else {  // waiters still use completed signals
     std::this_thread::sleep_for(std::chrono::microseconds(20));
   }
   lock.lock();
@@ -117,19 +112,15 @@ void CopyLane::wait_for_room(std::unique_lock<std::mutex>& lock, Deadline deadli
 }
 
 Event CopyLane::copy(const Copy& copy, std::span<const Event> after) {
-  std::vector<Borrowed> borrowed;
+  std::vector<LentSignal> borrowed;
   {
     const std::lock_guard lock(mutex_);
     borrowed.swap(borrowed_);  // reuses its capacity
   }
-  const auto is_elsewhere = [this](const Event& event) {
-    return event.source_ != nullptr && event.source_ != this;
-  };
-  // Not under the lock: another signal source may be borrowing from this one.
   for (const Event& event : after) {
-    if (!is_elsewhere(event)) continue;
-    if (std::optional<Borrowed> one = event.source_->borrow_in_time(
-            event.completion_.value(), options_.patience, on_shortage_))
+    if (timeline_of(event.completion_) == &timeline_) continue;
+    if (std::optional<LentSignal> one =
+            LentSignal::borrow_in_time(event.completion_, options_.patience, end_loans_))
       borrowed.push_back(std::move(*one));
   }
   std::unique_lock lock(mutex_);
@@ -139,17 +130,15 @@ Event CopyLane::copy(const Copy& copy, std::span<const Event> after) {
     wait_for_room(lock, *deadline);
   }
   // Everything that may fail, before the copy starts.
-  std::vector<SignalLoan>& loans = loans_[timeline_.place(timeline_.last_begun() + 1)];
-  loans.reserve(borrowed.size());
   dependencies_.reserve(borrowed.size() + 1);
-  for (const Event& event : after)
-    if (is_elsewhere(event)) event.completion_.timeline_->expect_dependent(timeline_);
+  const Completion next = completion_of(timeline_, timeline_.last_begun() + 1);
+  for (LentSignal& one : borrowed) one.expect_reader(next);
   dependencies_.clear();
   if (const uint64_t last = timeline_.last_begun(); !timeline_.is_done(last))
     dependencies_.push_back(timeline_.signal_of(last));
-  for (const Borrowed& one : borrowed) dependencies_.push_back(one.signal);
+  for (const LentSignal& one : borrowed) dependencies_.push_back(one.signal());
   const hsa_signal_t done = signals_.take(SignalKind::interrupt);
-  const uint64_t value = timeline_.begin(done);
+  timeline_.begin(done);
   if (const hsa_status_t status = start_(copy, dependencies_, done); status != HSA_STATUS_SUCCESS) {
     timeline_.cancel();
     signals_.give_back(done);
@@ -164,22 +153,18 @@ Event CopyLane::copy(const Copy& copy, std::span<const Event> after) {
   }
   copies_.fetch_add(1, std::memory_order_relaxed);
   bytes_.fetch_add(copy.bytes, std::memory_order_relaxed);
-  for (Borrowed& one : borrowed) loans.push_back(std::move(one.loan));
+  // If one of these queues fails, the lane fails, too: the engine would wait forever.
+  for (LentSignal& one : borrowed) one.read_by(next);
   borrowed.clear();
   borrowed_.swap(borrowed);
-  lock.unlock();
-  // Otherwise the engine would wait forever.
-  for (const Event& event : after)
-    if (is_elsewhere(event))
-      event.completion_.timeline_->fail_too(timeline_, event.completion_.value());
-  return {*this, Completion(timeline_, value)};
+  return Event(next);
 }
 
 Event CopyLane::event_for_all() {
   const std::lock_guard lock(mutex_);  // start_ may fail, which cancels the value just begun
   const uint64_t last = timeline_.last_begun();
   if (timeline_.is_done(last)) return {};
-  return {*this, Completion(timeline_, last)};
+  return Event(completion_of(timeline_, last));
 }
 
 uint32_t CopyLane::unfinished() noexcept {
@@ -193,7 +178,7 @@ uint32_t CopyLane::unfinished() noexcept {
 }
 
 bool CopyLane::is_unfinished(const Event& event) noexcept {
-  return event.source_ == this && !timeline_.is_done(event.completion_.value());
+  return timeline_of(event.completion_) == &timeline_ && !is_done(event.completion_);
 }
 
 void CopyLane::finish(Deadline deadline) noexcept {
@@ -208,16 +193,6 @@ void CopyLane::finish(Deadline deadline) noexcept {
     timeline_.fail(HSA_STATUS_ERROR, "its Streams were destroyed before the copy was finished");
   const std::lock_guard lock(mutex_);
   if (watch_.usable() && !timeline_.failed()) reclaim();
-}
-
-std::optional<SignalSource::Borrowed> CopyLane::borrow(uint64_t value) {
-  const std::lock_guard lock(mutex_);
-  return lend(timeline_, signals_, value, [this] { check_failed(); });
-}
-
-void CopyLane::give_back_loans() noexcept {
-  const std::lock_guard lock(mutex_);
-  if (!timeline_.failed()) reclaim();
 }
 
 }  // namespace uptempo::detail

@@ -3,7 +3,7 @@
 //
 // Order: each copy waits for the one before it, even where the engine executes both in order. So
 // its signal covers all earlier copies, and a timeline can track them. A copy also waits for events
-// of other signal sources; it borrows their signals until it is reclaimed.
+// of other queues and lanes; it borrows their signals until it is complete.
 //
 // Requires: no copy may wait for an action of the host. ROCr writes waits into the engine's ring,
 // which executes in order (amd_blit_sdma.cpp, SubmitCommand), so later copies of all lanes on that
@@ -32,9 +32,10 @@
 #include <string>
 #include <vector>
 
+#include "engine/completion/lent_signal.hpp"
 #include "engine/completion/timeline_watch.hpp"
+#include "engine/dispatch/pools/signal_pool.hpp"
 #include "engine/stream/event/event.hpp"
-#include "engine/stream/queue/signal_source.hpp"
 
 namespace uptempo::detail {
 
@@ -45,7 +46,7 @@ struct CopyLaneOptions {
   std::chrono::nanoseconds drain_timeout = std::chrono::seconds(5);
 };
 
-class CopyLane final : public SignalSource {
+class CopyLane {
  public:
   struct Agents {
     hsa_agent_t to{0}, from{0};
@@ -83,14 +84,11 @@ class CopyLane final : public SignalSource {
   bool failed() noexcept { return timeline_.failed(); }
   // Call after the last copy. Blocks until all copies are complete, or lost at the deadline.
   void finish(Deadline deadline) noexcept;
-  // Sets the function that is called, without the lock, when signals are short. Call before using
-  // the lane.
-  void on_shortage(std::function<void()> callback) { on_shortage_ = std::move(callback); }
+  // Sets the function that is called, without the lock, while queues have no signal to lend
+  // (stream_queue.hpp). Call before using the lane.
+  void end_loans_by(std::function<void()> callback) { end_loans_ = std::move(callback); }
 
   const std::string& name() const noexcept { return options_.name; }
-  Timeline& source_timeline() noexcept override { return timeline_; }
-  std::optional<Borrowed> borrow(uint64_t value) override;
-  void give_back_loans() noexcept override;
 
  private:
   void check_failed();
@@ -104,12 +102,11 @@ class CopyLane final : public SignalSource {
   SignalPool signals_;
   Timeline& timeline_;
   TimelineWatch watch_;
-  std::function<void()> on_shortage_;
+  std::function<void()> end_loans_;
   std::atomic<uint64_t> copies_{0}, bytes_{0};  // written under the lock
   std::atomic<uint64_t> seen_done_;             // all copies up to this value are complete
   std::mutex mutex_;
-  std::vector<std::vector<SignalLoan>> loans_;  // per unfinished copy, by place
-  std::vector<Borrowed> borrowed_;              // of the copy being started
+  std::vector<LentSignal> borrowed_;  // for the copy being started
   std::vector<hsa_signal_t> dependencies_;
 };
 

@@ -72,13 +72,13 @@ Transfers::Parts parts_of(const Agent& gpu) {
 }  // namespace
 
 Transfers::Transfers(const Agent& gpu, const CopyLimits& limits, const CopyEngines& engines,
-                     const CopyLaneOptions& of_lanes, Hooks hooks)
+                     const CopyLaneOptions& of_lanes, CloseEpochs close_epochs)
     : agent_(gpu),
       host_(find_pool(gpu, MemoryKind::pinned).owner),
       limits_(limits),
       wanted_engines_(engines),
       of_lanes_(of_lanes),
-      hooks_(std::move(hooks)),
+      close_epochs_(std::move(close_epochs)),
       parts_(parts_of(gpu)),
       // Staging memory ends with the Runtime, so run all completed duties before.
       session_end_(Session::current(), Session::Kind::listener, reinterpret_cast<uint64_t>(this),
@@ -90,11 +90,11 @@ Transfers::Transfers(const Agent& gpu, const CopyLimits& limits, const CopyEngin
 }
 
 Transfers::Transfers(Parts parts, const CopyLimits& limits, const CopyEngines& engines,
-                     const CopyLaneOptions& of_lanes, Hooks hooks)
+                     const CopyLaneOptions& of_lanes, CloseEpochs close_epochs)
     : limits_(limits),
       wanted_engines_(engines),
       of_lanes_(of_lanes),
-      hooks_(std::move(hooks)),
+      close_epochs_(std::move(close_epochs)),
       parts_(std::move(parts)) {
   check_masks(wanted_engines_, parts_.engines);
 }
@@ -120,7 +120,7 @@ CopyLane& Transfers::lane(LaneNumber number) {
       options.name = fmt::format("by engine {}", *engine);
     }
     lanes_[number] = parts_.make_lane(engine, options);
-    lanes_[number]->on_shortage(hooks_.on_shortage);
+    lanes_[number]->end_loans_by(close_epochs_);
     lanes_made_[number].store(lanes_[number].get(), std::memory_order_release);
   }
   return *lanes_[number];
@@ -262,7 +262,7 @@ Staging::Chunk Transfers::take_staging(size_t bytes) {
            .remedy = "synchronize, create the Streams with a larger CopyLimits::staging_bytes, or "
                      "copy from pinned memory"});
     }
-    hooks_.close_epochs();
+    close_epochs_();
     const std::optional<TimelinePoint> point = all.unfinished();
     const bool waits = point && point->value <= point->timeline->last_begun() &&
                        point->timeline->wait(point->value, {}, deadline) != WaitResult::failed;
@@ -276,7 +276,7 @@ void Transfers::await_users(const std::byte* data, size_t bytes, HostDuties::Use
   while (const std::optional<TimelinePoint> point =
              HostDuties::of_process().user_of(data, bytes, uses)) {
     if (!deadline) deadline = Deadline::after(of_lanes_.patience);
-    hooks_.close_epochs();
+    close_epochs_();
     const WaitResult result = point->value <= point->timeline->last_begun()
                                   ? point->timeline->wait(point->value, {}, *deadline)
                                   : WaitResult::timed_out;

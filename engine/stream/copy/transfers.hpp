@@ -58,18 +58,14 @@ class Transfers {
     volatile uint32_t* hdp_flush = nullptr;
     bool coherent_link = false;  // AgentProperties::xgmi_to_host: nothing to flush
   };
-  // `on_shortage`: see StreamQueue. `close_epochs` ensures that completion of all work in
-  // hardware queues can be observed.
-  struct Hooks {
-    std::function<void()> on_shortage;
-    std::function<void()> close_epochs;
-  };
+  // Ensures that completion of all work in hardware queues can be observed.
+  using CloseEpochs = std::function<void()>;
 
   // Throw Error if the engines do not exist.
   Transfers(const Agent& gpu, const CopyLimits& limits, const CopyEngines& engines,
-            const CopyLaneOptions& of_lanes, Hooks hooks);
+            const CopyLaneOptions& of_lanes, CloseEpochs close_epochs);
   Transfers(Parts parts, const CopyLimits& limits, const CopyEngines& engines,
-            const CopyLaneOptions& of_lanes, Hooks hooks);
+            const CopyLaneOptions& of_lanes, CloseEpochs close_epochs);
   // Requires that all copies are complete or lost.
   ~Transfers();
   Transfers(const Transfers&) = delete;
@@ -140,7 +136,7 @@ class Transfers {
   const CopyLimits limits_;
   const CopyEngines wanted_engines_;
   const CopyLaneOptions of_lanes_;
-  const Hooks hooks_;
+  const CloseEpochs close_epochs_;
   Parts parts_;
   std::mutex mutex_;  // protects what is created on demand
   std::array<std::unique_ptr<CopyLane>, kMostLanes> lanes_;

@@ -27,7 +27,6 @@ namespace uptempo {
 namespace detail {
 class StreamQueue;
 class CopyLane;
-class SignalSource;
 }  // namespace detail
 
 class Event {
@@ -64,14 +63,11 @@ class Event {
   friend class Stream;
   friend class detail::StreamQueue;
   friend class detail::CopyLane;
-  Event(detail::SignalSource& source, Completion completion, hsa_agent_t writer = {}) noexcept
-      : completion_(completion), source_(&source), writer_(writer) {}
-  // An event that is complete.
-  explicit Event(hsa_agent_t writer) noexcept : writer_(writer) {}
+  explicit Event(const Completion& completion, hsa_agent_t writer = {}) noexcept
+      : completion_(completion), writer_(writer) {}
   static constexpr hsa_agent_t kNobody{UINT64_MAX - 1};
 
   Completion completion_;
-  detail::SignalSource* source_ = nullptr;  // null: complete; may dangle once complete
   // The agent whose packets made all writes that the event covers. Null: others wrote, too.
   // kNobody: it covers none, because it was never recorded.
   hsa_agent_t writer_ = kNobody;

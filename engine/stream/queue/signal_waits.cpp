@@ -1,46 +1,45 @@
 #include "engine/stream/queue/signal_waits.hpp"
 
 #include <algorithm>
-#include <utility>
+
+#include "engine/completion/timeline.hpp"
 
 namespace uptempo::detail {
+namespace {
 
-void WaitSet::add(Timeline& timeline, uint64_t value, SignalSource::Borrowed&& signal) noexcept {
-  members_[size_++] = {.timeline = &timeline, .value = value, .signal = std::move(signal)};
+auto of_queue(const Completion& completion) {
+  return [timeline = timeline_of(completion)](const auto& seen) {
+    return timeline_of(seen.awaited) == timeline;
+  };
 }
+
+}  // namespace
 
 aql::Packet64 WaitSet::packet() const noexcept {
   aql::BarrierAnd barrier{};
-  for (size_t i = 0; i < size_; ++i) barrier.dependencies[i] = members_[i].signal.signal;
+  for (size_t i = 0; i < size_; ++i) barrier.dependencies[i] = signals_[i].signal();
   return aql::to_packet(barrier);
 }
 
-SignalWaits::SignalWaits(Timeline& own) : own_(own) { reserve(loans_); }
-
-void SignalWaits::reserve(std::vector<SignalLoan>& loans) {
-  loans.reserve(kManyLoans + WaitSet::kMost);
+const SignalWaits::Place* SignalWaits::find(const Completion& awaited) const noexcept {
+  const auto at = std::ranges::find_if(seen_, of_queue(awaited));
+  return at == seen_.end() || at->awaited.value() < awaited.value() ? nullptr : &at->place;
 }
 
-const SignalWaits::Place* SignalWaits::find(const Timeline& timeline,
-                                            uint64_t value) const noexcept {
-  const auto at = std::ranges::find(seen_, &timeline, &Seen::timeline);
-  return at == seen_.end() || at->value < value ? nullptr : &at->place;
-}
-
-void SignalWaits::keep_loans(WaitSet& waits) {
+void SignalWaits::expect(WaitSet& waits, const Completion& own) {
   if (seen_.capacity() < seen_.size() + WaitSet::kMost)
     seen_.reserve(2 * (seen_.size() + WaitSet::kMost));
-  for (const WaitSet::Member& wait : waits.members()) wait.timeline->expect_dependent(own_);
-  for (WaitSet::Member& wait : waits.members()) loans_.push_back(std::move(wait.signal.loan));
+  for (size_t i = 0; i < waits.size_; ++i) waits.signals_[i].expect_reader(own);
 }
 
-void SignalWaits::note(WaitSet& waits, Place place) noexcept {
-  for (const WaitSet::Member& wait : waits.members()) {
-    auto at = std::ranges::find(seen_, wait.timeline, &Seen::timeline);
+void SignalWaits::note(WaitSet& waits, uint64_t packet, const Completion& own) noexcept {
+  for (size_t i = 0; i < waits.size_; ++i) {
+    const Completion awaited = waits.signals_[i].awaited();
+    auto at = std::ranges::find_if(seen_, of_queue(awaited));
     if (at == seen_.end()) at = seen_.insert(at, Seen{});
-    if (at->value <= wait.value)
-      *at = {.timeline = wait.timeline, .value = wait.value, .place = place};
-    wait.timeline->fail_too(own_, wait.value);
+    if (at->awaited.value() <= awaited.value())
+      *at = {.awaited = awaited, .place = {.packet = packet, .epoch = own.value()}};
+    waits.signals_[i].read_by(own);
   }
 }
 

@@ -1,10 +1,9 @@
-// SignalWaits: a hardware queue's waits for other signal sources. Private to engine/stream.
+// SignalWaits: a hardware queue's waits for events of other queues. Private to engine/stream.
 //
-// A wait is a barrier-AND packet on signals of up to five sources. After its publication, this
-// class keeps two things. The wait's place: packets after it need not wait for the same events, or
-// for earlier ones of the same sources. The signal loans: they last until the wait's epoch is
-// complete. If one of the sources fails first, the queue fails with it, because the packet would
-// wait forever.
+// A wait is a barrier-AND packet on signals of up to five queues. After its publication, this class
+// keeps the wait's place: packets after it need not wait for the same events, or for earlier ones
+// of the same queues. If one of these queues fails first, the own queue fails with it, because the
+// packet would wait forever.
 //
 // Thread safety: one owner.
 #pragma once
@@ -12,15 +11,13 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <tuple>
 #include <utility>
 #include <vector>
 
 #include "aql/packet.hpp"
-#include "engine/completion/timeline.hpp"
-#include "engine/dispatch/pools/signal_pool.hpp"
-#include "engine/stream/queue/signal_source.hpp"
+#include "engine/completion/completion.hpp"
+#include "engine/completion/lent_signal.hpp"
 
 namespace uptempo::detail {
 
@@ -32,19 +29,12 @@ class WaitSet {
   bool empty() const noexcept { return size_ == 0; }
   bool full() const noexcept { return size_ == kMost; }
   // Requires !full().
-  void add(Timeline& timeline, uint64_t value, SignalSource::Borrowed&& signal) noexcept;
+  void add(LentSignal&& signal) noexcept { signals_[size_++] = std::move(signal); }
   aql::Packet64 packet() const noexcept;
 
  private:
   friend class SignalWaits;
-  struct Member {
-    Timeline* timeline = nullptr;
-    uint64_t value = 0;
-    SignalSource::Borrowed signal;
-  };
-  std::span<Member> members() noexcept { return std::span(members_).first(size_); }
-
-  std::array<Member, kMost> members_;
+  std::array<LentSignal, kMost> signals_;
   size_t size_ = 0;
 };
 
@@ -56,38 +46,19 @@ class SignalWaits {
     uint64_t epoch = 0;
   };
 
-  explicit SignalWaits(Timeline& own);
-  // Reserves capacity, so that the vectors of the epochs, which are swapped with it, need not grow.
-  static void reserve(std::vector<SignalLoan>& loans);
-
-  // Returns the place of a wait for that value or a later one; null if there is none.
-  const Place* find(const Timeline& timeline, uint64_t value) const noexcept;
-  // Keeps the loans for the open epoch. Call before publishing the wait packet; call note() after.
-  // Throws std::bad_alloc.
-  void keep_loans(WaitSet& waits);
-  void note(WaitSet& waits, Place place) noexcept;
-
-  // Keeps the loan of a caller's signal for the open epoch.
-  void keep(SignalLoan&& loan) { loans_.push_back(std::move(loan)); }
-
-  // True if the open epoch holds loans.
-  bool has_loans() const noexcept { return !loans_.empty(); }
-  bool has_many_loans() const noexcept { return loans_.size() >= kManyLoans; }
-  // Call when the open epoch is closed, or when its packets are lost.
-  void pass_loans(std::vector<SignalLoan>& epoch) noexcept { loans_.swap(epoch); }
-  void drop_loans() noexcept { loans_.clear(); }
+  // Returns the place of a wait for that event or a later one of its queue; null if there is none.
+  const Place* find(const Completion& awaited) const noexcept;
+  // A packet of the queue of `own` is about to wait. Throws std::bad_alloc.
+  void expect(WaitSet& waits, const Completion& own);
+  // The packet is published in the epoch `own`. Requires expect().
+  void note(WaitSet& waits, uint64_t packet, const Completion& own) noexcept;
 
  private:
-  static constexpr size_t kManyLoans = 16;
   struct Seen {
-    const Timeline* timeline = nullptr;
-    uint64_t value = 0;  // highest value waited for
+    Completion awaited;  // the last of its queue
     Place place;
   };
-
-  Timeline& own_;
-  std::vector<Seen> seen_;         // one entry per source
-  std::vector<SignalLoan> loans_;  // of the open epoch
+  std::vector<Seen> seen_;  // one entry per queue
 };
 
 }  // namespace uptempo::detail

@@ -63,10 +63,8 @@ StreamQueue::StreamQueue(const Agent& agent, const StreamQueueOptions& options)
       acquires_system_always_(options.system_acquires ||
                               kernargs_go_stale_in_l2(memory_model(agent), place().is_on_device())),
       shapes_(facts(), kInBetween),
-      waits_(timeline_),
       closers_(timeline_.places()),
       marker_times_(timeline_) {
-  for (Retained& held : retained_) SignalWaits::reserve(held.loans);
   if (options.priority != StreamPriority::normal)
     check(hsa_amd_queue_set_priority(handle(), driver_priority(options.priority)),
           "hsa_amd_queue_set_priority", "a priority other than normal");
@@ -80,11 +78,8 @@ StreamQueue::StreamQueue(const Parts& parts, std::span<const hsa_signal_t> signa
       stream_options_(checked(options)),
       acquires_system_always_(options.system_acquires),
       shapes_(facts(), kInBetween),
-      waits_(timeline_),
       closers_(timeline_.places()),
-      marker_times_(timeline_) {
-  for (Retained& held : retained_) SignalWaits::reserve(held.loans);
-}
+      marker_times_(timeline_) {}
 
 StreamQueue::Turn StreamQueue::take_turn(const KernelInfo& kernel, const Grid& grid,
                                          bool with_block) {
@@ -186,7 +181,7 @@ void StreamQueue::wait_for_turn(std::unique_lock<std::mutex>& lock, const Kernel
 
 bool StreamQueue::can_close() noexcept {
   reclaim(kReclaimInPassing);
-  if (!signals_.has(SignalKind::interrupt)) signals_.sweep();
+  if (!signals_.has(SignalKind::interrupt)) reclaim_signals(kReclaimInPassing);
   return timeline_.has_room() && signals_.has(SignalKind::interrupt) && has_slots(1);
 }
 
@@ -210,19 +205,13 @@ void StreamQueue::throw_short() const {
 void StreamQueue::wait_for_room(std::unique_lock<std::mutex>& lock, Deadline deadline) {
   // Close the epoch, because an open epoch returns no resources.
   if (open_packets_ != 0 && timeline_.pending() == 0 && can_close()) mark();
-  if (on_shortage_ && !signals_.has(SignalKind::interrupt)) {
-    lock.unlock();
-    on_shortage_();
-    lock.lock();
-    if (can_close()) return;
-  }
   if (deadline.passed()) throw_short();
   const uint64_t oldest = timeline_.oldest_pending();
   const bool waits = timeline_.pending() != 0 && !timeline_.is_done(oldest);
   lock.unlock();
   if (waits) {
     timeline_.wait(oldest, {}, deadline);
-  } else {  // waiters or another queue's packets still use completed signals
+  } else {  // waiters still use completed signals
     std::this_thread::sleep_for(std::chrono::microseconds(20));
   }
   lock.lock();
@@ -258,7 +247,7 @@ uint64_t StreamQueue::publish(aql::Packet64& packet, aql::HeaderFlags flags, boo
     Retained& held = retained(epoch);
     held.slabs = kernargs_.publish(kernarg_cursor_);
     held.completion = completion;
-    waits_.pass_loans(held.loans);
+    held.loans.swap(loans_);
     closers_[timeline_.place(epoch)] =
         aql::packet_type(packet.header()) == aql::PacketType::kernel_dispatch ? place : 0;
     open_bytes_ = 0;
@@ -305,7 +294,7 @@ void StreamQueue::launch(Turn&& turn, StreamPosition& position, aql::Packet64& p
   if (turn.block != nullptr) open_bytes_ += turn.shape->block_bytes;
   const bool is_long =
       open_packets_.load(std::memory_order_relaxed) + 1 >= stream_options_.epoch_packets ||
-      open_bytes_ >= options_.kernarg_bytes / kKernargShare || waits_.has_many_loans();
+      open_bytes_ >= options_.kernarg_bytes / kKernargShare;
   const bool closes = is_long && can_close();
   const uint64_t epoch = open_epoch();
   if (turn.shape->reads_packet) [[unlikely]] {
@@ -377,14 +366,14 @@ Event StreamQueue::event_for_all() {
 
 bool StreamQueue::is_implied(const Event& event, StreamPosition& position) noexcept {
   const uint64_t value = event.completion_.value();
-  if (event.source_ == this) {
+  if (timeline_of(event.completion_) == &timeline_) {
     // The packet that closed its epoch has its barrier bit set, so later packets follow everything
     // before it. If that packet is a launch or a gate, they follow the packet itself only with a
     // barrier bit of their own. An event of this stream must cover it, too.
     inherit(position, std::max(closers_[timeline_.place(value)], uint64_t{1}), value);
     return true;
   }
-  const SignalWaits::Place* const wait = waits_.find(event.source_->source_timeline(), value);
+  const SignalWaits::Place* const wait = waits_.find(event.completion_);
   if (wait == nullptr) return false;
   inherit(position, wait->packet, wait->epoch);
   return true;
@@ -395,20 +384,18 @@ void StreamQueue::wait_for(StreamPosition& position, std::span<const Event> even
   leave(position);
   for (const Event& event : events) {
     note_finished(event, position);
-    if (event.source_ == nullptr) continue;
+    if (event.completion_ == Completion()) continue;
     if (waits.full()) put_wait(position, waits);
-    const uint64_t value = event.completion_.value();
     bool implied;
     {
       const std::lock_guard lock(mutex_);
       implied = is_implied(event, position);
     }
-    // Not under the lock: another queue may be borrowing from this one.
-    std::optional<Borrowed> signal;
+    std::optional<LentSignal> signal;
     if (!implied)
-      signal = event.source_->borrow_in_time(value, stream_options_.patience, on_shortage_);
+      signal = LentSignal::borrow_in_time(event.completion_, stream_options_.patience, end_loans_);
     if (signal) {
-      waits.add(event.source_->source_timeline(), value, std::move(*signal));
+      waits.add(std::move(*signal));
     } else {
       count(&CounterBlock::waits_elided);
     }
@@ -429,7 +416,7 @@ void StreamQueue::signal(StreamPosition& position, hsa_signal_t signal, SignalLo
   std::unique_lock lock(mutex_);
   check_failed();
   await_slot(lock);
-  if (loan) waits_.keep(std::move(loan));
+  if (loan) loans_.push_back(std::move(loan));
   // System scope, also to acquire: other queues' caches must not hold what engines overwrote.
   const aql::HeaderFlags flags{.barrier = needs_barrier(position) ? Barrier::on : Barrier::off,
                                .acquire = FenceScope::system,
@@ -444,12 +431,12 @@ void StreamQueue::put_wait(StreamPosition& position, WaitSet& waits) {
   check_failed();
   await_slot(lock);
   const uint64_t epoch = open_epoch();
-  waits_.keep_loans(waits);
+  waits_.expect(waits, completion_of(timeline_, epoch));
   // The stream's earlier packets need not be complete: the next packet waits for both.
   follow(position, publish(packet, {Barrier::off, FenceScope::none, FenceScope::none}, false),
          epoch);
   count(&CounterBlock::wait_packets);
-  waits_.note(waits, {.packet = position.packet, .epoch = epoch});
+  waits_.note(waits, position.packet, completion_of(timeline_, epoch));
   waits = {};
 }
 
@@ -460,7 +447,7 @@ Event StreamQueue::wait_for(StreamPosition& position, hsa_signal_t signal, Signa
   std::unique_lock lock(mutex_);
   check_failed();
   await_closable(lock);
-  if (loan) waits_.keep(std::move(loan));
+  if (loan) loans_.push_back(std::move(loan));
   const uint64_t epoch = open_epoch();
   follow(position, publish(packet, {Barrier::on, FenceScope::none, FenceScope::system}, true),
          epoch);
@@ -468,11 +455,6 @@ Event StreamQueue::wait_for(StreamPosition& position, hsa_signal_t signal, Signa
   position.acquires_system = true;
   count(&CounterBlock::wait_packets);
   return event_at(epoch, position);
-}
-
-std::optional<SignalSource::Borrowed> StreamQueue::borrow(uint64_t value) {
-  const std::lock_guard lock(mutex_);
-  return lend(timeline_, signals_, value, [this] { check_failed(); });
 }
 
 bool StreamQueue::close_open() noexcept {
@@ -483,24 +465,11 @@ bool StreamQueue::close_open() noexcept {
   return true;
 }
 
-void StreamQueue::give_back_loans() noexcept {
-  const std::lock_guard lock(mutex_);
-  if (timeline_.failed()) {
-    // The packet processor may still be about to read the borrowed signals.
-    queue_.stop();
-    waits_.drop_loans();
-    for (Retained& held : retained_) held.loans.clear();
-    return;
-  }
-  if (waits_.has_loans() && can_close()) mark();
-  reclaim(kAll);
-}
-
 void StreamQueue::finish(Deadline deadline) noexcept {
   if (!usable()) return;
   drain(deadline);
   const std::lock_guard lock(mutex_);
-  reclaim(kAll);  // returns borrowed signals
+  reclaim(kAll);  // returns callers' signals
 }
 
 }  // namespace uptempo::detail

@@ -50,7 +50,6 @@
 #include "engine/stream/queue/cu_mask.hpp"
 #include "engine/stream/queue/detail/stream_turn.hpp"
 #include "engine/stream/queue/marker_times.hpp"
-#include "engine/stream/queue/signal_source.hpp"
 #include "engine/stream/queue/signal_waits.hpp"
 #include "engine/stream/queue/stream_priority.hpp"
 
@@ -78,7 +77,7 @@ struct StreamSpills {
   SpillPool spills_;
 };
 
-class StreamQueue final : private StreamSpills, public QueueResources, public SignalSource {
+class StreamQueue final : private StreamSpills, public QueueResources {
  public:
   // Creates an HSA queue. Throws Error.
   StreamQueue(const Agent& agent, const StreamQueueOptions& options);
@@ -132,7 +131,7 @@ class StreamQueue final : private StreamSpills, public QueueResources, public Si
   }
   // An event for a position without unfinished work.
   Event finished_event(const StreamPosition& position) const noexcept {
-    return Event(writer_of(position));
+    return Event({}, writer_of(position));
   }
 
   // True if the queue may have unfinished work.
@@ -152,13 +151,9 @@ class StreamQueue final : private StreamSpills, public QueueResources, public Si
   // deadline.
   void finish(Deadline deadline) noexcept;
 
-  // Sets the function that is called, without the lock, when signals are short, so that borrowers
-  // return loans. Call before using the queue.
-  void on_shortage(std::function<void()> callback) { on_shortage_ = std::move(callback); }
-
-  Timeline& source_timeline() noexcept override { return timeline_; }
-  std::optional<Borrowed> borrow(uint64_t value) override;
-  void give_back_loans() noexcept override;
+  // Sets the function that is called, without the lock, while other queues have no signal to lend:
+  // it ends the epochs that may hold their signals. Call before using the queue.
+  void end_loans_by(std::function<void()> callback) { end_loans_ = std::move(callback); }
 
  private:
   Turn take_turn(const KernelInfo& kernel, const Grid& grid, bool with_block);
@@ -200,7 +195,7 @@ class StreamQueue final : private StreamSpills, public QueueResources, public Si
   // Orders the stream after that packet, in addition, and extends its events to that epoch.
   void inherit(StreamPosition& position, uint64_t packet, uint64_t epoch) noexcept;
   Event event_at(uint64_t epoch, const StreamPosition& position) noexcept {
-    return {*this, Completion(timeline_, epoch), writer_of(position)};
+    return Event(completion_of(timeline_, epoch), writer_of(position));
   }
   // True if a packet in the queue already orders later packets of the stream after the event.
   bool is_implied(const Event& event, StreamPosition& position) noexcept;
@@ -232,11 +227,12 @@ class StreamQueue final : private StreamSpills, public QueueResources, public Si
   const StreamQueueOptions stream_options_;
   CuMask cu_mask_{};
   const bool acquires_system_always_;
-  std::function<void()> on_shortage_;
+  std::function<void()> end_loans_;
   std::mutex mutex_;
   DispatchShapes shapes_;
   KernargPool::Cursor kernarg_cursor_;  // of the open epoch
   SignalWaits waits_;
+  std::vector<SignalLoan> loans_;  // of callers' signals, for the open epoch
   // Per unfinished epoch, by place: index plus one of the launch that closed it, or of the gate (a
   // wait for a caller's signal). 0: a marker, which no packet needs to follow.
   std::vector<uint64_t> closers_;

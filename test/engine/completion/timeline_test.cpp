@@ -1,8 +1,10 @@
 // A timeline alone: which threads may read a signal and until when, permanent errors, and reuse.
 #include <hsa/hsa.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <deque>
 #include <thread>
 #include <vector>
 
@@ -197,11 +199,33 @@ TEST_CASE("a failure completes the callers' signals of lost publications only", 
   timeline.release();
 }
 
-TEST_CASE("a publication on loan is reclaimed when all its borrowers are complete", "[timeline]") {
+namespace {
+
+// Returns the signals that the timeline returns now.
+std::vector<uint64_t> returned_by(Timeline& timeline) {
+  std::vector<uint64_t> returned;
+  timeline.return_loans([&](hsa_signal_t signal) { returned.push_back(signal.handle); });
+  return returned;
+}
+
+std::vector<uint64_t> on_loan_of(Timeline& timeline) {
+  std::vector<uint64_t> lent;
+  timeline.for_each_loan([&](hsa_signal_t signal) { lent.push_back(signal.handle); });
+  return lent;
+}
+
+}  // namespace
+
+TEST_CASE("a publication on loan is reclaimed, and its signal returns after its last borrower",
+          "[timeline]") {
   Timeline& timeline = Timeline::acquire(15);
   Timeline& borrower = Timeline::acquire(17);
+  timeline.allow_loans(15);
   SignalDouble first(1), second(1), reader(1), other_reader(1);
-  const auto ignore = [](uint64_t, hsa_signal_t) noexcept {};
+  std::vector<uint64_t> reclaimed;
+  const auto note = [&](uint64_t, hsa_signal_t signal) noexcept {
+    reclaimed.push_back(signal.handle);
+  };
   const uint64_t value = timeline.begin(first.handle());
   const uint64_t later = timeline.begin(second.handle());
   REQUIRE(timeline.lend(value).handle == first.handle().handle);
@@ -214,19 +238,73 @@ TEST_CASE("a publication on loan is reclaimed when all its borrowers are complet
   second.set(0);
   // A thread that waits meanwhile is not held up.
   CHECK(timeline.wait(value, {.mode = WaitMode::blocked}, soon()) == WaitResult::done);
-  CHECK(timeline.reclaim(2, ignore) == 0);
+  CHECK(timeline.reclaim(2, note) == 2);
+  CHECK(reclaimed == std::vector<uint64_t>{0, second.handle().handle});
+  CHECK(returned_by(timeline).empty());
   reader.set(0);
-  CHECK(timeline.reclaim(2, ignore) == 0);
+  CHECK(returned_by(timeline).empty());
   other_reader.set(0);
-  CHECK(timeline.reclaim(2, ignore) == 2);
+  CHECK(returned_by(timeline) == std::vector{first.handle().handle});
+  CHECK(returned_by(timeline).empty());
   CHECK(timeline.lend(value).handle == 0);  // complete
   timeline.release();
   borrower.release();
 }
 
+TEST_CASE("a loan that ends before its publication is reclaimed keeps no signal", "[timeline]") {
+  Timeline& timeline = Timeline::acquire(15);
+  timeline.allow_loans(2);
+  SignalDouble signal(1);
+  for (int round = 0; round < 3; ++round) {
+    signal.set(1);
+    const uint64_t value = timeline.begin(signal.handle());
+    REQUIRE(timeline.lend(value).handle == signal.handle().handle);
+    timeline.end_loan(value);
+    signal.set(0);
+    timeline.reclaim(1, [&](uint64_t, hsa_signal_t reclaimed) noexcept {
+      CHECK(reclaimed.handle == signal.handle().handle);
+    });
+    CHECK(returned_by(timeline).empty());
+  }
+  timeline.release();
+}
+
+TEST_CASE("a queue lends three quarters of its signals, each as often as it is asked for",
+          "[timeline]") {
+  for (const size_t signals : {1u, 2u, 4u, 8u}) {
+    Timeline& timeline = Timeline::acquire(15);
+    Timeline& borrower = Timeline::acquire(17);
+    timeline.allow_loans(signals);
+    std::deque<SignalDouble> all;
+    SignalDouble reader(1);
+    const uint64_t until = borrower.begin(reader.handle());
+    size_t lent = 0;
+    std::vector<uint64_t> values;
+    for (size_t i = 0; i < signals; ++i) {
+      values.push_back(timeline.begin(all.emplace_back(1).handle()));
+      if (timeline.lend(values.back()).handle == 0) continue;
+      timeline.lent_to(values.back(), borrower, until);
+      ++lent;
+    }
+    CHECK(lent == signals - std::max<size_t>(1, signals / 4));
+    for (size_t i = 0; i < lent; ++i) {
+      CHECK(timeline.lend(values[i]).handle == all[i].handle().handle);
+      timeline.end_loan(values[i]);
+    }
+    CHECK(timeline.lend(values.back()).handle == 0);
+    reader.set(0);
+    CHECK((timeline.lend(values.back()).handle != 0) == (lent != 0));
+    timeline.end_loan(values.back());
+    for (SignalDouble& signal : all) signal.set(0);
+    timeline.release();
+    borrower.release();
+  }
+}
+
 TEST_CASE("a caller's own signal and a signal with a watched error source are not lent",
           "[timeline]") {
   Timeline& timeline = Timeline::acquire(19);
+  timeline.allow_loans(19);
   SignalDouble own(1), pooled(1);
   const uint64_t first = timeline.begin(own.handle(), detail::SignalOwner::caller);
   const uint64_t second = timeline.begin(pooled.handle());
@@ -234,39 +312,36 @@ TEST_CASE("a caller's own signal and a signal with a watched error source are no
   CHECK(timeline.lend(second).handle == pooled.handle().handle);
   timeline.end_loan(second);
   const std::atomic<hsa_status_t> source{HSA_STATUS_SUCCESS};
+  CHECK(detail::LentSignal::borrow(detail::completion_of(timeline, second)).has_value());
   timeline.watch(&source);
-  CHECK(timeline.lend(second).handle == 0);
+  CHECK_FALSE(detail::LentSignal::borrow(detail::completion_of(timeline, second)).has_value());
   own.set(0);
   pooled.set(0);
   CHECK(timeline.reclaim(2, [](uint64_t, hsa_signal_t) noexcept {}) == 2);
   timeline.release();
 }
 
-TEST_CASE("the end of a timeline waits for loans that can end, and no longer", "[timeline]") {
+TEST_CASE("the end of a timeline names the signals that packets may still read", "[timeline]") {
   Timeline& timeline = Timeline::acquire(21);
   Timeline& borrower = Timeline::acquire(23);
+  timeline.allow_loans(21);
   SignalDouble signal(1), reader(1);
+  const std::vector<uint64_t> none, one{signal.handle().handle};
   const uint64_t value = timeline.begin(signal.handle());
   REQUIRE(timeline.lend(value).handle != 0);
   const uint64_t until = borrower.begin(reader.handle());
-  SECTION("its borrower completes") {
+  SECTION("its borrower is complete") {
     timeline.lent_to(value, borrower, until);
     signal.set(0);
     timeline.close();
-    CHECK_FALSE(timeline.await_loans(Deadline::now()));
-    std::thread device([&] { hsa_signal_store_screlease(reader.handle(), 0); });
-    CHECK(timeline.await_loans(soon()));
-    device.join();
+    CHECK(on_loan_of(timeline) == one);
+    reader.set(0);
+    CHECK(on_loan_of(timeline) == none);
   }
-  SECTION("its packet is published meanwhile") {
+  SECTION("its packet is not published yet") {
     signal.set(0);
     timeline.close();
-    std::thread publisher([&] {
-      hsa_signal_store_screlease(reader.handle(), 0);
-      timeline.lent_to(value, borrower, until);
-    });
-    CHECK(timeline.await_loans(soon()));
-    publisher.join();
+    CHECK(on_loan_of(timeline) == one);
   }
   SECTION("the publication is lost") {
     timeline.lent_to(value, borrower, until);
@@ -274,7 +349,7 @@ TEST_CASE("the end of a timeline waits for loans that can end, and no longer", "
     timeline.fail_too(borrower, value);
     timeline.fail(HSA_STATUS_ERROR, "gone");
     timeline.close();
-    CHECK_FALSE(timeline.await_loans(soon()));
+    CHECK(on_loan_of(timeline) == one);
     CHECK(borrower.failed());
   }
   SECTION("its borrower is lost") {
@@ -282,22 +357,22 @@ TEST_CASE("the end of a timeline waits for loans that can end, and no longer", "
     signal.set(0);
     borrower.fail(HSA_STATUS_ERROR, "gone");
     timeline.close();
-    CHECK_FALSE(timeline.await_loans(soon()));
+    CHECK(on_loan_of(timeline) == one);
   }
   SECTION("the timeline is reused before the loan has ended") {
     signal.set(0);
     timeline.close();
-    CHECK_FALSE(timeline.await_loans(Deadline::now()));
     timeline.release();
     Timeline& next = Timeline::acquire(21);
     REQUIRE(&next == &timeline);
+    next.allow_loans(21);
     SignalDouble other(1);
     const uint64_t of_next = next.begin(other.handle());
     next.lent_to(value, borrower, until);
     next.end_loan(value);
+    CHECK(on_loan_of(next) == none);
     other.set(0);
     CHECK(next.is_done(of_next));
-    CHECK(next.reclaim(1, [](uint64_t, hsa_signal_t) noexcept {}) == 1);
     next.release();
     borrower.fail(HSA_STATUS_ERROR, "gone");
     borrower.release();

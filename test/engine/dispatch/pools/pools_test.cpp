@@ -1,10 +1,7 @@
 // Kernarg blocks and signals: no block or signal is handed out twice, and all are returned.
-#include <sys/mman.h>
-#include <cstring>
 #include <deque>
 #include <map>
 #include <memory>
-#include <optional>
 #include <random>
 #include <set>
 #include <thread>
@@ -218,85 +215,6 @@ TEST_CASE("pools report their occupancy and its peak, also between two reads", "
   CHECK_FALSE(pool.level(SignalKind::interrupt).high);
   pool.give_back(first);
   CHECK(pool.level(SignalKind::interrupt).peak == 2);
-}
-
-TEST_CASE("a lent signal is handed out again after the last loan ends", "[signal_pool]") {
-  std::deque<SignalDouble> doubles;
-  std::vector<hsa_signal_t> signals;
-  for (int i = 0; i < 2; ++i) signals.push_back(doubles.emplace_back(0).handle());
-  SignalPool pool(signals);
-  const hsa_signal_t lent = pool.take(SignalKind::interrupt);
-  SignalLoan first = pool.lend(lent), second = pool.lend(lent);
-  pool.give_back(lent);
-  CHECK(pool.on_loan() == 1);
-  for (int round = 0; round < 3; ++round) {
-    const hsa_signal_t other = pool.take(SignalKind::interrupt);
-    REQUIRE(other.handle != 0);
-    CHECK(other.handle != lent.handle);
-    CHECK(pool.take(SignalKind::interrupt).handle == 0);
-    pool.give_back(other);
-  }
-  first = {};
-  CHECK(pool.on_loan() == 1);
-  second = {};
-  CHECK(pool.on_loan() == 0);
-  CHECK(pool.take(SignalKind::interrupt).handle != 0);
-  CHECK(pool.take(SignalKind::interrupt).handle != 0);
-}
-
-TEST_CASE("a sweep frees signals whose loans have ended, and on_loan() does not", "[signal_pool]") {
-  const SignalDouble signal(0);
-  const hsa_signal_t only = signal.handle();
-  SignalPool pool(std::span(&only, 1));
-  REQUIRE(pool.take(SignalKind::interrupt).handle == only.handle);
-  SignalLoan loan = pool.lend(only);
-  pool.give_back(only);
-  pool.sweep();
-  CHECK_FALSE(pool.has(SignalKind::interrupt));
-  loan = {};
-  CHECK(std::as_const(pool).on_loan() == 0);
-  CHECK_FALSE(pool.has(SignalKind::interrupt));
-  pool.sweep();
-  CHECK(pool.has(SignalKind::interrupt));
-}
-
-TEST_CASE("a loan that ends before its signal is returned costs nothing", "[signal_pool]") {
-  std::deque<SignalDouble> doubles(1);
-  const hsa_signal_t only = doubles.front().handle();
-  SignalPool pool(std::span(&only, 1));
-  for (int round = 0; round < 3; ++round) {
-    REQUIRE(pool.take(SignalKind::interrupt).handle == only.handle);
-    pool.lend(only);
-    pool.give_back(only);
-    CHECK(pool.on_loan() == 0);
-  }
-}
-
-TEST_CASE("a loan may outlive its pool", "[signal_pool]") {
-  SignalDouble signal(0);
-  const hsa_signal_t handle = signal.handle();
-  SignalLoan loan;
-  {
-    SignalPool pool(std::span(&handle, 1));
-    loan = pool.lend(pool.take(SignalKind::interrupt));
-  }
-}
-
-TEST_CASE("a pool may outlive the memory of its signals, also those whose loans have ended",
-          "[signal_pool]") {
-  const SignalDouble model(0);
-  void* const page =
-      mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  REQUIRE(page != MAP_FAILED);
-  std::memcpy(page, reinterpret_cast<const void*>(model.handle().handle), sizeof(amd_signal_t));
-  const hsa_signal_t only{reinterpret_cast<uint64_t>(page)};
-  std::optional<SignalPool> pool(std::in_place, std::span(&only, 1));
-  {
-    const SignalLoan loan = pool->lend(pool->take(SignalKind::interrupt));
-    pool->give_back(only);
-  }
-  REQUIRE(munmap(page, 4096) == 0);
-  pool.reset();  // a crash is the failure
 }
 
 TEST_CASE("counters of several threads add up, also after the threads have ended", "[counters]") {

@@ -1,0 +1,85 @@
+#include "engine/completion/timeline/loans.hpp"
+
+#include <algorithm>
+
+#include "engine/completion/timeline.hpp"
+
+namespace uptempo::detail {
+
+void Loans::start(size_t signals) {
+  most_ = signals - std::min(signals, std::max<size_t>(1, signals / 4));
+  all_.clear();
+  lent_.clear();
+  returned_.clear();
+  lent_.reserve(most_);
+  returned_.reserve(signals);
+  note();
+}
+
+bool Loans::add(uint64_t value, hsa_signal_t signal) {
+  auto lent = find(signal);
+  if (all_.size() == all_.capacity() || (lent == lent_.end() && lent_.size() == most_)) {
+    sweep();
+    lent = find(signal);
+    if (lent == lent_.end() && lent_.size() == most_) return false;
+  }
+  all_.push_back({.value = value, .signal = signal});
+  if (lent == lent_.end()) lent = lent_.insert(lent, Lent{.signal = signal});
+  ++lent->loans;
+  note();
+  return true;
+}
+
+void Loans::set_borrower(uint64_t value, Timeline& timeline, uint64_t until) noexcept {
+  const size_t loan = find_open(value);
+  if (loan == all_.size()) return;
+  all_[loan].borrower = &timeline;
+  all_[loan].until = until;
+}
+
+void Loans::remove(uint64_t value) noexcept {
+  if (const size_t loan = find_open(value); loan != all_.size()) end(loan);
+  note();
+}
+
+bool Loans::keep(hsa_signal_t signal) noexcept {
+  const auto lent = find(signal);
+  if (lent == lent_.end()) return false;
+  lent->kept = true;
+  return true;
+}
+
+void Loans::sweep() noexcept {
+  for (size_t i = 0; i < all_.size();) {
+    // Acquire, in is_done(): the packet has read the signal before the signal is used again.
+    if (all_[i].borrower != nullptr && all_[i].borrower->is_done(all_[i].until)) {
+      end(i);
+    } else {
+      ++i;
+    }
+  }
+  note();
+}
+
+void Loans::end(size_t loan) noexcept {
+  const auto lent = find(all_[loan].signal);
+  all_[loan] = all_.back();
+  all_.pop_back();
+  if (--lent->loans != 0) return;
+  if (lent->kept) returned_.push_back(lent->signal);
+  *lent = lent_.back();
+  lent_.pop_back();
+}
+
+size_t Loans::find_open(uint64_t value) const noexcept {
+  const auto loan = std::ranges::find_if(
+      all_, [=](const Loan& one) { return one.value == value && one.borrower == nullptr; });
+  return static_cast<size_t>(loan - all_.begin());
+}
+
+std::vector<Loans::Lent>::iterator Loans::find(hsa_signal_t signal) noexcept {
+  return std::ranges::find(lent_, signal.handle,
+                           [](const Lent& lent) { return lent.signal.handle; });
+}
+
+}  // namespace uptempo::detail
