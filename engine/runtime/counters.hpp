@@ -62,7 +62,7 @@ namespace uptempo {
   X(copies_by_engine, "copies of streams by a copy engine")                                \
   X(copies_by_kernel, "copies and fills of streams by a kernel")                           \
   X(copies_by_host, "copies and fills of streams by the host, at once")                    \
-  X(host_duties, "host work at the end of a copy: copying out of staging, unpinning")      \
+  X(retired, "resources released after stream work: staging, pins, freed buffers")         \
   X(frees_deferred, "buffers freed in the order of a stream")                              \
   X(late_faults, "GPU memory faults attributed to work that was given up")                 \
   X(queues_given_up, "queues whose unfinished work was lost in a destructor")

@@ -17,10 +17,6 @@ constexpr uint32_t kPageBytes = 4096;
 
 }  // namespace
 
-bool ArgumentBlock::is_free() const noexcept {
-  return std::ranges::all_of(uses, &QueueUse::is_over);
-}
-
 bool ArgumentBlock::serves_as_well(const DispatchShape& shape, const StreamQueue& in) noexcept {
   // The words include the queue's address, if the kernel requests it, and values that depend on the
   // grid.
@@ -31,15 +27,6 @@ bool ArgumentBlock::serves_as_well(const DispatchShape& shape, const StreamQueue
   return true;
 }
 
-size_t ArgumentBlock::expect_use(StreamQueue& in) {
-  size_t place = 0;
-  while (place < uses.size() && uses[place].queue != &in) ++place;
-  if (place == uses.size()) uses.push_back({&in, 0});
-  return place;
-}
-
-void ArgumentBlock::note_use(size_t place, uint64_t epoch) noexcept { uses[place].epoch = epoch; }
-
 ArgumentBlocks::ArgumentBlocks(const Agent* agent, const KernelInfo& kernel, uint32_t most,
                                bool on_device) noexcept
     : agent_(agent),
@@ -48,18 +35,15 @@ ArgumentBlocks::ArgumentBlocks(const Agent* agent, const KernelInfo& kernel, uin
       implicit_words_(kernel.arguments.implicit_words().size()),
       most_(most) {}
 
-ArgumentBlocks::~ArgumentBlocks() = default;
-ArgumentBlocks::ArgumentBlocks(ArgumentBlocks&&) noexcept = default;
-
 ArgumentBlock* ArgumentBlocks::find_free() noexcept {
   // Never-used blocks first, so that all alternating arguments stay stored.
   if (unused_ != blocks_.size()) return blocks_[unused_].get();
   for (size_t i = 0; i < blocks_.size(); ++i) {
     ArgumentBlock* const block = blocks_[hand_].get();
     hand_ = (hand_ + 1) % blocks_.size();
-    if (block != last_ && block->is_free()) return block;
+    if (block != last_ && block->uses.are_over()) return block;
   }
-  return last_ != nullptr && last_->is_free() ? last_ : nullptr;
+  return last_ != nullptr && last_->uses.are_over() ? last_ : nullptr;
 }
 
 void ArgumentBlocks::grow() {
@@ -73,7 +57,7 @@ void ArgumentBlocks::grow() {
     blocks[i]->block = memory.data() + i * block_bytes_;
     blocks[i]->shadow = shadow.get() + i * block_bytes_;
     blocks[i]->implicit.reserve(implicit_words_);
-    blocks[i]->uses.reserve(8);  // an agent has few queues
+    blocks[i]->uses.expect(4);  // an agent has few queues
   }
   blocks_.reserve(blocks_.size() + count);
   memory_.reserve(memory_.size() + 1);
@@ -94,13 +78,20 @@ void ArgumentBlocks::write(ArgumentBlock& block, const DispatchShape& shape,
   if (unused_ != blocks_.size() && blocks_[unused_].get() == &block) ++unused_;
 }
 
-bool ArgumentBlocks::all_are_free() const noexcept {
-  return std::ranges::all_of(blocks_, [](const auto& block) { return block->is_free(); });
+void ArgumentBlocks::expect_first_use(ArgumentBlock& block) {
+  block.uses.expect(1);
+  ++use_entries_;
 }
 
-bool LauncherMemory::is_over() const noexcept {
-  return (!blocks || blocks->all_are_free()) &&
-         (buffers_used_in == nullptr || QueueUse{buffers_used_in, buffers_used_until}.is_over());
+void ArgumentBlocks::add_uses(Uses& all) const noexcept {
+  for (const auto& block : blocks_)
+    for (const Completion& use : block->uses.each()) all.add(use);
+}
+
+std::vector<KernargMemory> ArgumentBlocks::take_memory() noexcept {
+  blocks_.clear();
+  last_ = nullptr;
+  return std::exchange(memory_, {});
 }
 
 }  // namespace uptempo::detail

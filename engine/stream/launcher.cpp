@@ -6,6 +6,7 @@
 
 #include "engine/runtime/counters.hpp"
 #include "engine/runtime/error.hpp"
+#include "engine/stream/copy/retired.hpp"
 #include "engine/stream/streams_state.hpp"
 
 namespace uptempo::detail {
@@ -15,7 +16,8 @@ LauncherCore::LauncherCore(Streams& streams, std::shared_ptr<const KernelInfo> k
     : streams_(streams.state_),
       kernel_(std::move(kernel)),
       blocks_(streams_->agent(), *kernel_, options.blocks, streams_->place().is_on_device()),
-      scratch_(kernel_->arguments.explicit_count()) {
+      scratch_(kernel_->arguments.explicit_count()),
+      at_end_(RetiredList::of_process().make_place()) {
   if (options.blocks != 0) return;
   throw Error({.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
                .call = "Launcher",
@@ -25,31 +27,56 @@ LauncherCore::LauncherCore(Streams& streams, std::shared_ptr<const KernelInfo> k
 }
 
 LauncherCore::~LauncherCore() {
-  LauncherMemory& memory = at_end_.front();
-  memory.blocks.emplace(std::move(blocks_));
+  Retired& memory = at_end_.front();
+  blocks_.add_uses(memory.uses);
+  if (scratch_.standing.queue != nullptr) memory.uses.add(last_use_of_scratch());
+  memory.kernargs = blocks_.take_memory();
   memory.buffers = scratch_.take_memory();
-  memory.buffers_used_in = scratch_.standing.queue;
-  memory.buffers_used_until = scratch_.standing.position.epoch;
-  if (!memory.is_over()) streams_->give_back_later(std::move(at_end_));
+  memory.owner = &streams_->transfers();
+  RetiredList::of_process().add(std::move(at_end_));
+  release_retired();
+}
+
+void LauncherCore::launch(Stream& stream, StreamQueue& queue, StreamTurn&& turn,
+                          ArgumentBlock& block, uint32_t group_segment) {
+  aql::Packet64 packet;
+  aql::store_behind_gate(packet, turn.shape->packet, block.block, group_segment);
+  if (!block.uses.includes(queue.timeline())) [[unlikely]] {
+    blocks_.expect_first_use(block);
+    at_end_.front().uses.expect(blocks_.use_entries() + 1);  // one for the scratch memory
+  }
+  queue.launch(std::move(turn), stream.position_, packet);
+  blocks_.note_use(block, completion_of(queue.timeline(), stream.position_.epoch));
+  if (stream.follows_others_) [[unlikely]]
+    stream.note_order();
+}
+
+Completion LauncherCore::last_use_of_scratch() const noexcept {
+  const Standing& last = scratch_.standing;
+  return completion_of(last.queue->timeline(), last.position.epoch);
 }
 
 void LauncherCore::begin_arrays(Stream& stream) {
   if (stream.streams_ != streams_) refuse_stream();
-  if (at_error_.empty()) at_error_.emplace_back();
-  const Standing& last = scratch_.standing;
-  if (last.queue != nullptr && scratch_.stream != stream.number_ &&
-      !QueueUse{last.queue, last.position.epoch}.is_over())
-    stream.follow(last);
+  constexpr size_t kMoreWaits = 64;  // for queues and engines of these Streams
+  if (at_error_.empty()) at_error_ = RetiredList::of_process().make_place();
+  at_error_.front().uses.expect(stream.waits_.size() + kMoreWaits);
+  if (scratch_.standing.queue != nullptr && scratch_.stream != stream.number_ &&
+      !is_done(last_use_of_scratch()))
+    stream.follow(scratch_.standing);
   scratch_.stream = stream.number_;
 }
 
 void LauncherCore::abandon_arrays(const Stream& stream) noexcept {
   if (!scratch_.empty()) {
-    LauncherMemory& memory = at_error_.front();
+    Retired& memory = at_error_.front();
+    // The open epoch covers all packets of the stream. The last copy by an engine is a wait of it.
+    Timeline& queue = stream.queue_->timeline();
+    memory.uses.add(completion_of(queue, queue.last_begun() + 1));
+    for (const Event& event : stream.waits_) memory.uses.add(event.completion());
     memory.buffers = scratch_.take_memory();
-    memory.buffers_used_in = stream.queue_;
-    memory.buffers_used_until = UINT64_MAX;
-    streams_->give_back_later(std::move(at_error_));
+    memory.owner = &streams_->transfers();
+    RetiredList::of_process().add(std::move(at_error_));
   }
   scratch_.standing = {};
 }

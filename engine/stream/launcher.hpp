@@ -28,7 +28,7 @@
 // demand, and launches without arrays use none. Blocks are allocated on demand from the first
 // launch on, up to LauncherOptions::blocks. In steady state a launch allocates and frees nothing
 // and makes no signal. The destructor does not wait. Memory that launches may still read is freed
-// after they have completed: by a later destructor of a handle, or with the Streams.
+// after they have completed, as by Stream::free().
 //
 // Order, visibility, back-pressure and errors are those of Stream::launch(). Kernels must not write
 // to their kernarg block (no compiler produces such a kernel): the next launch that shares the
@@ -65,6 +65,8 @@ struct LauncherOptions {
 
 namespace detail {
 
+struct Retired;
+
 // The part of a Launcher that does not depend on the argument types.
 class LauncherCore {
  public:
@@ -90,16 +92,7 @@ class LauncherCore {
   }
   // The same for a dispatch that reads `block`.
   void launch(Stream& stream, StreamQueue& queue, StreamTurn&& turn, ArgumentBlock& block,
-              uint32_t group_segment) {
-    aql::Packet64 packet;
-    aql::store_behind_gate(packet, turn.shape->packet, block.block, group_segment);
-    const size_t use = block.expect_use(queue);
-    detail::launch(queue, std::move(turn), stream.position_, packet);
-    block.note_use(use, stream.position_.epoch);
-    blocks_.note_last(block);
-    if (stream.follows_others_) [[unlikely]]
-      stream.note_order();
-  }
+              uint32_t group_segment);
   // Call before scratch memory is used on a stream. Orders the stream after a use on another one.
   void begin_arrays(Stream& stream);
   // Records that the stream's last launch uses the scratch memory.
@@ -108,8 +101,7 @@ class LauncherCore {
                          .position = stream.position_,
                          .behind_host = stream.is_behind_host()};
   }
-  // Call after an error. The last use of the scratch memory is then unknown, so it is freed with
-  // the queues.
+  // Call after an error. The scratch memory is freed after all that the stream has submitted.
   void abandon_arrays(const Stream& stream) noexcept;
   LaunchScratch& scratch() noexcept { return scratch_; }
   const Agent& agent() const noexcept;
@@ -119,13 +111,15 @@ class LauncherCore {
 
  private:
   [[noreturn]] void refuse_stream() const;
+  // Requires a standing of the scratch memory.
+  Completion last_use_of_scratch() const noexcept;
 
   const std::shared_ptr<StreamsState> streams_;
   const std::shared_ptr<const KernelInfo> kernel_;
   ArgumentBlocks blocks_;
   LaunchScratch scratch_;
   // Places for what the destructor and abandon_arrays() give back, so that they need no memory.
-  std::list<LauncherMemory> at_end_{1}, at_error_;
+  std::list<Retired> at_end_, at_error_;
 };
 
 }  // namespace detail

@@ -31,8 +31,7 @@ Stream::Stream(std::shared_ptr<StreamsState> streams, const StreamOptions& optio
 }
 
 Stream::~Stream() {
-  streams_->frees().give_back(this);
-  streams_->frees().orphan(this);
+  detail::release_retired();
   if (owns_queue_) {
     streams_->give_back_own_queue(*queue_);
   } else {
@@ -254,7 +253,7 @@ bool Stream::all_of_it(F&& is_over) {
   if (!position_.empty() && !is_over(queue_->event_for(position_))) return false;
   position_ = {};
   waits_.clear();
-  detail::finish_host_duties();
+  detail::release_retired();
   return true;
 }
 
@@ -263,13 +262,10 @@ void Stream::synchronize(WaitPolicy policy) {
     event.wait(policy);
     return true;
   });
-  streams_->frees().give_back(this);
 }
 
 bool Stream::synchronize(Deadline deadline, WaitPolicy policy) {
-  const bool is_over = all_of_it([&](const Event& event) { return event.wait(deadline, policy); });
-  streams_->frees().give_back(this);
-  return is_over;
+  return all_of_it([&](const Event& event) { return event.wait(deadline, policy); });
 }
 
 bool Stream::ready() {

@@ -69,7 +69,6 @@ namespace uptempo {
 namespace detail {
 class LauncherCore;
 class Staging;
-struct TimelinePoint;
 }  // namespace detail
 
 // The side that sets a signal to zero for which a stream waits.
@@ -159,19 +158,21 @@ class Stream {
     return fill_with(to, rows, &pattern, sizeof(T), path);
   }
 
-  // Frees memory once all earlier work of the stream is complete. This happens in a later free(),
-  // synchronize() or the destructor of this stream, in Streams::synchronize(), or at the latest
-  // with the Streams; never in a launch or in another stream's call. Throws Error like record();
-  // the caller then keeps the memory.
-  void free(Allocation&& memory);
+  // Frees memory once all earlier work of the stream is complete. This happens in a later free(), in
+  // a later call that waits for an event or a stream, in the destructor of a stream, or at the latest
+  // with the Streams; never in a launch. Throws Error like record(); the caller then keeps the memory.
+  void free(Allocation&& memory) {
+    free_after_work([](void* from) noexcept { return std::move(*static_cast<Allocation*>(from)); },
+                    &memory);
+  }
   template <class Buffer>
   void free(Buffer&& buffer) requires requires {
     { buffer.release() } -> std::same_as<Allocation>;
   }
   {
-    const Event after = record();
-    expect_free();
-    free_after(after, buffer.release());
+    using Type = std::remove_reference_t<Buffer>;
+    free_after_work([](void* from) noexcept { return static_cast<Type*>(from)->release(); },
+                    &buffer);
   }
 
   // The agent of its Streams.
@@ -209,7 +210,7 @@ class Stream {
   CopyPath put(Transfer transfer, const CopyOptions& options);
   CopyPath path_for(const Transfer& transfer, CopyPath asked);
   bool is_known_idle();
-  detail::TimelinePoint begin(const Transfer& transfer, CopyPath path);
+  Completion begin(const Transfer& transfer, CopyPath path);
   void launch_copy(const Transfer& transfer);
   void launch_fill(const Transfer& transfer);
   void carry_out_on_host(const Transfer& transfer);
@@ -218,8 +219,8 @@ class Stream {
                        const std::shared_ptr<detail::Staging>& own);
   void put_pinned_for_once(const Transfer& transfer, CopyPath path);
   static void count_transfer(const Transfer& transfer, CopyPath path) noexcept;
-  void expect_free();
-  void free_after(const Event& after, Allocation&& memory) noexcept;
+  // `take(from)` returns the memory, once nothing can fail any more.
+  void free_after_work(Allocation (*take)(void* from) noexcept, void* from);
 
   void settle();
   void settle_place();

@@ -9,7 +9,7 @@
 #include "engine/runtime/counters.hpp"
 #include "engine/runtime/error.hpp"
 #include "engine/runtime/session.hpp"
-#include "engine/stream/copy/host_duties.hpp"
+#include "engine/stream/copy/retired.hpp"
 #include "engine/stream/copy/transfers.hpp"
 #include "engine/stream/stream.hpp"
 #include "engine/stream/streams_state.hpp"
@@ -25,11 +25,10 @@ using detail::count;
 using detail::CounterBlock;
 using detail::direction_of;
 using detail::engine_direction_of;
-using detail::HostDuties;
-using detail::HostDuty;
 using detail::is_host;
+using detail::Retired;
+using detail::RetiredList;
 using detail::Staging;
-using detail::TimelinePoint;
 using detail::Transfers;
 
 // A copy or fill in preparation. Contiguous rows are merged into one.
@@ -201,7 +200,7 @@ CopyPath Stream::put(Transfer transfer, const CopyOptions& options) {
   }
   if (!transfer.is_fill() && transfer.from.place == CopyPlace::pageable)
     transfers.await_users(transfer.from.data, extent(rows.from_pitch, rows),
-                          HostDuties::Uses::writes);
+                          RetiredList::Use::writes);
 
   const CopyPath path = path_for(transfer, options.path);
   for (const CopyEnd* end : {&transfer.to, &transfer.from})
@@ -249,7 +248,7 @@ void Stream::count_transfer(const Transfer& transfer, CopyPath path) noexcept {
 }
 
 void Stream::carry_out_on_host(const Transfer& transfer) {
-  detail::finish_host_duties();  // of the stream's earlier work
+  detail::release_retired();  // of the stream's earlier work
   if (transfer.is_fill()) {
     fill_on_host(transfer.to.data, transfer.rows, transfer.pattern);
   } else {
@@ -262,12 +261,11 @@ void Stream::carry_out_on_host(const Transfer& transfer) {
   position_.acquires_system = true;
 }
 
-// Requires that the device can access both ends. Returns the point that is reached when the
-// transfer is complete.
-TimelinePoint Stream::begin(const Transfer& transfer, CopyPath path) {
+// Requires that the device can access both ends. Returns the transfer's completion.
+Completion Stream::begin(const Transfer& transfer, CopyPath path) {
   if (path == CopyPath::kernel) {
     launch_copy(transfer);
-    return {&queue_->timeline(), position_.epoch};
+    return detail::completion_of(queue_->timeline(), position_.epoch);
   }
   Transfers& transfers = streams_->transfers();
   const CopyLane::Agents agents = transfers.agents_of(transfer.to, transfer.from);
@@ -283,7 +281,7 @@ TimelinePoint Stream::begin(const Transfer& transfer, CopyPath path) {
   position_ = {};
   waits_.assign(1, copied);  // has room
   if (follows_others_) note_order();
-  return {detail::timeline_of(copied.completion_), copied.completion_.value()};
+  return copied.completion();
 }
 
 void Stream::launch_copy(const Transfer& transfer) {
@@ -345,9 +343,9 @@ void Stream::put_staged_part(const Transfer& part, CopyPath path,
   Transfers& transfers = streams_->transfers();
   const bool to_device = part.from.place == CopyPlace::pageable;
   // Everything that may fail, before the copy begins.
-  HostDuties& duties = HostDuties::of_process();
-  HostDuties::Place place;
-  if (!to_device || own) place = duties.make_place();
+  RetiredList& retired = RetiredList::of_process();
+  RetiredList::Place place;
+  if (!to_device || own) place = retired.make_place();
   Staging::Chunk chunk =
       own ? std::move(own->try_take(part.bytes()).value()) : transfers.take_staging(part.bytes());
   Staging& staging = own ? *own : transfers.staging();
@@ -364,20 +362,24 @@ void Stream::put_staged_part(const Transfer& part, CopyPath path,
     on_device.rows.to_pitch = part.rows.width_bytes;
     on_device.to = staged;
   }
-  const TimelinePoint after = begin(on_device, path);
+  const Completion after = begin(on_device, path);
   staging.use_until(chunk, after);
   if (to_device && !own) return;
-  HostDuty duty{.after = after, .chunk = std::move(chunk), .staging = own, .owner = &transfers};
+  Retired& entry = place.front();
+  entry.uses.add(after);
+  entry.chunk = std::move(chunk);
+  entry.staging = own;
+  entry.owner = &transfers;
   if (!to_device) {
-    duty.to = part.to.data;
-    duty.from = staged.data;
-    duty.rows = part.rows;
-    duty.rows.from_pitch = part.rows.width_bytes;
-    duty.used = part.to.data;
-    duty.used_bytes = extent(part.rows.to_pitch, part.rows);
-    duty.writes = true;
+    entry.to = part.to.data;
+    entry.from = staged.data;
+    entry.rows = part.rows;
+    entry.rows.from_pitch = part.rows.width_bytes;
+    entry.used = part.to.data;
+    entry.used_bytes = extent(part.rows.to_pitch, part.rows);
+    entry.writes = true;
   }
-  duties.add(std::move(place), std::move(duty));
+  retired.add(std::move(place));
 }
 
 void Stream::put_pinned_for_once(const Transfer& transfer, CopyPath path) {
@@ -388,12 +390,12 @@ void Stream::put_pinned_for_once(const Transfer& transfer, CopyPath path) {
       extent(to_device ? transfer.rows.from_pitch : transfer.rows.to_pitch, transfer.rows);
   if (transfers.agent() == nullptr)
     refuse(transfer.text(), "there is no agent to pin memory for", "use PageablePath::staged");
-  detail::finish_host_duties();  // events that are only polled unpin nothing
+  detail::release_retired();  // events that are only polled unpin nothing
   // hsa_amd_memory_unlock selects a pin by address alone, so two pins of the same memory must not
   // overlap in time.
-  transfers.await_users(pageable.data, bytes, HostDuties::Uses::pins);
-  HostDuties& duties = HostDuties::of_process();
-  HostDuties::Place place = duties.make_place();
+  transfers.await_users(pageable.data, bytes, RetiredList::Use::pins);
+  RetiredList& retired = RetiredList::of_process();
+  RetiredList::Place place = retired.make_place();
   HostPin pin(*transfers.agent(), pageable.data, bytes);
   Transfer pinned = transfer;
   CopyEnd& end = to_device ? pinned.from : pinned.to;
@@ -401,27 +403,28 @@ void Stream::put_pinned_for_once(const Transfer& transfer, CopyPath path) {
   end.place = CopyPlace::pinned;
   // The device could not access this memory until now.
   position_.acquires_system = true;
-  const TimelinePoint after = begin(pinned, path);
-  duties.add(std::move(place), {.after = after,
-                                .used = pageable.data,
-                                .used_bytes = bytes,
-                                .writes = !to_device,
-                                .pin = std::move(pin),
-                                .owner = &transfers});
+  Retired& entry = place.front();
+  entry.uses.add(begin(pinned, path));
+  entry.used = pageable.data;
+  entry.used_bytes = bytes;
+  entry.writes = !to_device;
+  entry.pin = std::move(pin);
+  entry.owner = &transfers;
+  retired.add(std::move(place));
   count(&CounterBlock::copies_pinned_for_once);
 }
 
-void Stream::free(Allocation&& memory) {
+void Stream::free_after_work(Allocation (*take)(void* from) noexcept, void* from) {
   const Event after = record();
-  expect_free();
-  free_after(after, std::move(memory));
-}
-
-void Stream::expect_free() { streams_->frees().expect(); }
-
-void Stream::free_after(const Event& after, Allocation&& memory) noexcept {
-  streams_->frees().add(this, after, std::move(memory));
-  streams_->frees().give_back(this);
+  RetiredList& retired = RetiredList::of_process();
+  RetiredList::Place place = retired.make_place();
+  Retired& entry = place.front();
+  entry.uses.add(after.completion());
+  entry.memory = take(from);
+  entry.owner = &streams_->transfers();
+  retired.add(std::move(place));
+  count(&CounterBlock::frees_deferred);
+  detail::release_retired();
 }
 
 }  // namespace uptempo

@@ -37,8 +37,7 @@ void Streams::synchronize(WaitPolicy policy) {
   state_->transfers().for_each_lane(
       [&](detail::CopyLane& lane) { events.push_back(lane.event_for_all()); });
   for (const Event& event : events) event.wait(policy);
-  detail::finish_host_duties();
-  state_->frees().give_back(nullptr);
+  detail::release_retired();
 }
 
 uint32_t Streams::hardware_queues() const { return state_->queues(); }

@@ -28,9 +28,7 @@
 // buffers in use must live until then. After the end of the Runtime, nothing is awaited.
 // While the Streams is destroyed, other threads may use streams (not the default stream, which is
 // destroyed with it) and wait for events; such a wait ends when the work is complete or given up as
-// above. No function of the Streams may be running. Once the last stream is destroyed, no call on a
-// stream of other Streams may wait for an event of these, because it requests a signal from their
-// queues.
+// above. No function of the Streams may be running.
 #pragma once
 
 #include <chrono>

@@ -227,16 +227,6 @@ uint32_t StreamsState::queues() {
   return static_cast<uint32_t>(places_.size());
 }
 
-void StreamsState::give_back_later(std::list<LauncherMemory>&& memory) noexcept {
-  std::list<LauncherMemory> over;  // destroyed without the lock: freeing memory calls the driver
-  const std::lock_guard lock(given_back_mutex_);
-  given_back_.splice(given_back_.end(), memory);
-  for (auto next = given_back_.begin(); next != given_back_.end();) {
-    const auto given = next++;
-    if (given->is_over()) over.splice(over.end(), given_back_, given);
-  }
-}
-
 void StreamsState::take_blocking(std::vector<Standing>& standings) {
   const std::lock_guard lock(order_mutex_);
   standings.insert(standings.end(), blocking_.begin(), blocking_.end());

@@ -7,16 +7,13 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
-#include <list>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "engine/stream/copy/deferred_frees.hpp"
 #include "engine/stream/copy/transfers.hpp"
-#include "engine/stream/detail/argument_blocks.hpp"
 #include "engine/stream/event/event.hpp"
 #include "engine/stream/queue/stream_queue.hpp"
 #include "engine/stream/streams.hpp"
@@ -41,7 +38,6 @@ class StreamsState {
   const KernargPlace& place() const noexcept { return place_; }
 
   Transfers& transfers() noexcept { return *transfers_; }
-  DeferredFrees& frees() noexcept { return frees_; }
 
   // Returns the queue for a new stream: a new queue, or the one with the fewest streams. Throws
   // Error. Creating a queue takes milliseconds in the driver; only streams that also need a new
@@ -68,11 +64,6 @@ class StreamsState {
 
   // Starts at 1 and is never repeated; the address of a stream may be.
   uint64_t next_stream_number() noexcept { return ++stream_numbers_; }
-
-  // Frees a launcher's memory that packets may still read, once all uses are over: in a later call,
-  // or with the queues. No call waits for it, and no synchronize() checks it. `memory`: a list of
-  // one, made before anything that it is needed for.
-  void give_back_later(std::list<LauncherMemory>&& memory) noexcept;
 
   // Calls f for each existing queue of any priority.
   void for_each_queue(const std::function<void(StreamQueue&)>& f);
@@ -107,9 +98,6 @@ class StreamsState {
   const StreamsOptions options_;
   const MakeQueue make_queue_;
   std::atomic<uint64_t> stream_numbers_{0};
-  std::mutex given_back_mutex_;
-  std::list<LauncherMemory> given_back_;  // outlive the queues
-  DeferredFrees frees_;
   std::unique_ptr<Transfers> transfers_;  // outlives the queues, which use its kernels and memory
   // Held while a queue is created, so that the limit is not exceeded; locked before mutex_.
   std::mutex making_mutex_;

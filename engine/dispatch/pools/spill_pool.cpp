@@ -11,36 +11,30 @@ uint64_t SpillPool::capacity_for(uint64_t block_bytes) noexcept {
   return std::bit_ceil(block_bytes);
 }
 
-bool SpillPool::is_free(const Block& block, Timeline& timeline) noexcept {
-  // The timeline does not know the open epoch yet.
-  return block.epoch <= timeline.last_begun() && timeline.is_done(block.epoch);
-}
-
-SpillPool::Block* SpillPool::find(uint64_t block_bytes, Timeline& timeline) noexcept {
+SpillPool::Block* SpillPool::find(uint64_t block_bytes) noexcept {
   Block* best = nullptr;
   for (Block& block : blocks_) {
     const uint64_t size = block.memory.size_bytes();
     if (size < block_bytes || (best != nullptr && best->memory.size_bytes() <= size)) continue;
-    if (is_free(block, timeline)) best = &block;
+    if (is_done(block.last_use)) best = &block;
   }
   return best;
 }
 
-std::byte* SpillPool::take(uint64_t block_bytes, uint64_t epoch, Timeline& timeline) noexcept {
-  Block* const block = find(block_bytes, timeline);
+std::byte* SpillPool::take(uint64_t block_bytes, const Completion& end) noexcept {
+  Block* const block = find(block_bytes);
   if (block == nullptr) return nullptr;
-  block->epoch = epoch;
+  block->last_use = end;
   count(&CounterBlock::spills);
   count(&CounterBlock::spill_bytes, block_bytes);
   return block->memory.data();
 }
 
-bool SpillPool::reserve(uint64_t block_bytes, Timeline& timeline,
-                        std::vector<KernargMemory>& dropped) {
+bool SpillPool::reserve(uint64_t block_bytes, std::vector<KernargMemory>& dropped) {
   const uint64_t capacity = capacity_for(block_bytes);
   if (capacity > limit_bytes_) return false;
   for (size_t i = 0; i < blocks_.size() && size_bytes_ > limit_bytes_ - capacity;) {
-    if (!is_free(blocks_[i], timeline)) {
+    if (!is_done(blocks_[i].last_use)) {
       ++i;
       continue;
     }

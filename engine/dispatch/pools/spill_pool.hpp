@@ -30,16 +30,13 @@ class SpillPool {
   // Bytes in use, kept for reuse, or being allocated.
   uint64_t size_bytes() const noexcept { return size_bytes_; }
 
-  bool has_free(uint64_t block_bytes, Timeline& timeline) noexcept {
-    return find(block_bytes, timeline) != nullptr;
-  }
-  // Returns a block that is held until the epoch, which may be the open one, is complete. Null if
-  // none is free.
-  std::byte* take(uint64_t block_bytes, uint64_t epoch, Timeline& timeline) noexcept;
+  bool has_free(uint64_t block_bytes) noexcept { return find(block_bytes) != nullptr; }
+  // Returns a block that is held until then. Null if none is free.
+  std::byte* take(uint64_t block_bytes, const Completion& end) noexcept;
 
   // Reserves room for a block that the caller will allocate. If the limit requires it, free blocks
   // are moved into `dropped`. Returns false if blocks must complete first.
-  bool reserve(uint64_t block_bytes, Timeline& timeline, std::vector<KernargMemory>& dropped);
+  bool reserve(uint64_t block_bytes, std::vector<KernargMemory>& dropped);
   // Adds the block that room was reserved for. Throws std::bad_alloc and reverts reserve().
   void add(KernargMemory memory);
   // Reverts reserve() after a failed allocation.
@@ -48,11 +45,10 @@ class SpillPool {
  private:
   struct Block {
     KernargMemory memory;
-    uint64_t epoch = 0;  // last epoch that uses the block
+    Completion last_use{};
   };
-  static bool is_free(const Block& block, Timeline& timeline) noexcept;
   // Returns the smallest free block that is large enough.
-  Block* find(uint64_t block_bytes, Timeline& timeline) noexcept;
+  Block* find(uint64_t block_bytes) noexcept;
 
   const uint64_t limit_bytes_;
   uint64_t size_bytes_ = 0;

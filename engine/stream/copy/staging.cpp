@@ -54,10 +54,7 @@ Staging::~Staging() {
   if (in_use) owned_.leave_to_session();
 }
 
-bool Staging::is_free(Piece& piece) noexcept {
-  std::erase_if(piece.points, [](const TimelinePoint& point) { return point.is_done(); });
-  return piece.chunks == 0 && piece.points.empty();
-}
+bool Staging::is_free(Piece& piece) noexcept { return piece.chunks == 0 && piece.uses.are_over(); }
 
 std::optional<Staging::Chunk> Staging::try_take(size_t bytes) {
   const size_t taken = (bytes + kAlignment - 1) / kAlignment * kAlignment;
@@ -71,30 +68,22 @@ std::optional<Staging::Chunk> Staging::try_take(size_t bytes) {
     used_ = 0;
   }
   Piece& piece = pieces_[current_];
-  if (const size_t points = piece.points.size() + piece.chunks + 1;
-      points > piece.points.capacity())
-    piece.points.reserve(2 * points);
+  piece.uses.expect(piece.chunks + 1);
   Chunk chunk(*this, current_, memory_.data() + current_ * piece_bytes_ + used_);
   used_ = std::min(used_ + taken, piece_bytes_);
   ++piece.chunks;
   return chunk;
 }
 
-void Staging::use_until(const Chunk& chunk, TimelinePoint point) noexcept {
+void Staging::use_until(const Chunk& chunk, const Completion& end) noexcept {
   const std::lock_guard lock(mutex_);
-  auto& points = pieces_[chunk.piece_].points;
-  const auto same = std::ranges::find(points, point.timeline, &TimelinePoint::timeline);
-  if (same == points.end()) {
-    points.push_back(point);
-  } else {
-    same->value = std::max(same->value, point.value);
-  }
+  pieces_[chunk.piece_].uses.add(end);
 }
 
-std::optional<TimelinePoint> Staging::unfinished() noexcept {
+std::optional<Completion> Staging::unfinished() noexcept {
   const std::lock_guard lock(mutex_);
-  for (Piece& piece : pieces_)
-    if (!is_free(piece) && !piece.points.empty()) return piece.points.front();
+  for (const Piece& piece : pieces_)
+    if (const std::optional<Completion> use = piece.uses.unfinished()) return use;
   return {};
 }
 

@@ -1,13 +1,13 @@
 // Staging: pinned memory for copies of pageable memory. Private to engine/stream and its tests.
 //
 // The memory consists of pieces of equal size. Chunks are taken from one piece after another. A
-// piece becomes free when the host holds none of its chunks and the device has passed every point
-// recorded with use_until().
+// piece becomes free when the host holds none of its chunks and every use noted with use_until() is
+// over.
 //
 // Thread safety: every function may be called from any thread.
 // Lifetime: chunks are destroyed before the staging memory. At destruction, memory that the device
 // may still use is left to the session.
-// Cost: after construction, only a piece's list of points allocates, with one point per timeline.
+// Cost: after construction, only a piece's uses allocate.
 #pragma once
 
 #include <cstddef>
@@ -19,18 +19,10 @@
 #include <utility>
 #include <vector>
 
-#include "engine/completion/timeline.hpp"
+#include "engine/completion/uses.hpp"
 #include "engine/memory/buffer.hpp"
 
 namespace uptempo::detail {
-
-// A value of a timeline; its publication may not have begun yet.
-struct TimelinePoint {
-  Timeline* timeline = nullptr;  // null: reached
-  uint64_t value = 0;
-
-  bool is_done() const noexcept { return timeline == nullptr || timeline->is_done(value); }
-};
 
 class Staging {
  public:
@@ -75,11 +67,11 @@ class Staging {
 
   // Takes at most piece_bytes(). Empty if no piece is free. Throws std::bad_alloc.
   std::optional<Chunk> try_take(size_t bytes);
-  // Records that the device uses the chunk until `point`. Once for each chunk, which may be
-  // destroyed at once.
-  void use_until(const Chunk& chunk, TimelinePoint point) noexcept;
-  // Returns a point that blocks the reuse of a piece. Empty if only the host blocks it.
-  std::optional<TimelinePoint> unfinished() noexcept;
+  // Notes that the device uses the chunk until then. Once for each chunk, which may be destroyed at
+  // once.
+  void use_until(const Chunk& chunk, const Completion& end) noexcept;
+  // Returns a publication that delays the reuse of a piece. Empty if only the host delays it.
+  std::optional<Completion> unfinished() noexcept;
 
   size_t size_bytes() const noexcept { return memory_.size(); }
   size_t piece_bytes() const noexcept { return piece_bytes_; }
@@ -89,8 +81,7 @@ class Staging {
  private:
   struct Piece {
     uint32_t chunks = 0;  // held by the host
-    // The device's, one per timeline. Has room for one more of each chunk that the host holds.
-    std::vector<TimelinePoint> points{};
+    Uses uses{};          // has room for one of each chunk that the host holds
   };
   static constexpr size_t kNone = SIZE_MAX;
 

@@ -13,9 +13,9 @@
 #include "engine/memory/kernarg_placement.hpp"
 #include "engine/memory/pool.hpp"
 #include "engine/runtime/error.hpp"
-#include "engine/stream/copy/host_duties.hpp"
+#include "engine/stream/copy/retired.hpp"
 #include "engine/stream/copy/rocr_engines.hpp"
-#include "engine/stream/event/detail/pending_host_duties.hpp"
+#include "engine/stream/event/detail/retired_counts.hpp"
 
 namespace uptempo::detail {
 namespace {
@@ -69,6 +69,14 @@ Transfers::Parts parts_of(const Agent& gpu) {
           .coherent_link = gpu.properties().xgmi_to_host};
 }
 
+// Times out at once for an epoch that is still open.
+WaitResult wait_if_begun(const Completion& completion, Deadline deadline) noexcept {
+  Timeline& timeline = *timeline_of(completion);
+  return completion.value() <= timeline.last_begun()
+             ? timeline.wait(completion.value(), {}, deadline)
+             : WaitResult::timed_out;
+}
+
 }  // namespace
 
 Transfers::Transfers(const Agent& gpu, const CopyLimits& limits, const CopyEngines& engines,
@@ -80,11 +88,11 @@ Transfers::Transfers(const Agent& gpu, const CopyLimits& limits, const CopyEngin
       of_lanes_(of_lanes),
       close_epochs_(std::move(close_epochs)),
       parts_(parts_of(gpu)),
-      // Staging memory ends with the Runtime, so run all completed duties before.
+      // Staging memory ends with the Runtime, so carry out what is due before.
       session_end_(Session::current(), Session::Kind::listener, reinterpret_cast<uint64_t>(this),
                    [](uint64_t handle) noexcept {
-                     HostDuties::of_process().finish();
-                     HostDuties::of_process().drop(reinterpret_cast<const Transfers*>(handle));
+                     RetiredList::of_process().release();
+                     RetiredList::of_process().drop(reinterpret_cast<const Transfers*>(handle));
                    }) {
   check_masks(wanted_engines_, parts_.engines);
 }
@@ -101,8 +109,8 @@ Transfers::Transfers(Parts parts, const CopyLimits& limits, const CopyEngines& e
 
 Transfers::~Transfers() {
   session_end_.forget();
-  HostDuties::of_process().finish();
-  HostDuties::of_process().drop(this);
+  RetiredList::of_process().release();
+  RetiredList::of_process().drop(this);
 }
 
 CopyLane& Transfers::lane(LaneNumber number) {
@@ -250,7 +258,7 @@ Staging::Chunk Transfers::take_staging(size_t bytes) {
   if (auto chunk = all.try_take(bytes)) return std::move(*chunk);
   const Deadline deadline = Deadline::after(of_lanes_.patience);
   for (;;) {
-    finish_host_duties();
+    release_retired();
     if (auto chunk = all.try_take(bytes)) return std::move(*chunk);
     if (deadline.passed()) {
       throw Error(
@@ -263,23 +271,20 @@ Staging::Chunk Transfers::take_staging(size_t bytes) {
                      "copy from pinned memory"});
     }
     close_epochs_();
-    const std::optional<TimelinePoint> point = all.unfinished();
-    const bool waits = point && point->value <= point->timeline->last_begun() &&
-                       point->timeline->wait(point->value, {}, deadline) != WaitResult::failed;
+    const std::optional<Completion> use = all.unfinished();
+    const bool waits = use && wait_if_begun(*use, deadline) == WaitResult::done;
     // Nothing to wait for: another thread is about to start its copy, or the copy was lost.
     if (!waits) std::this_thread::sleep_for(std::chrono::microseconds(20));
   }
 }
 
-void Transfers::await_users(const std::byte* data, size_t bytes, HostDuties::Uses uses) {
+void Transfers::await_users(const std::byte* data, size_t bytes, RetiredList::Use use) {
   std::optional<Deadline> deadline;
-  while (const std::optional<TimelinePoint> point =
-             HostDuties::of_process().user_of(data, bytes, uses)) {
+  while (const std::optional<Completion> last =
+             RetiredList::of_process().user_of(data, bytes, use)) {
     if (!deadline) deadline = Deadline::after(of_lanes_.patience);
     close_epochs_();
-    const WaitResult result = point->value <= point->timeline->last_begun()
-                                  ? point->timeline->wait(point->value, {}, *deadline)
-                                  : WaitResult::timed_out;
+    const WaitResult result = wait_if_begun(*last, *deadline);
     if (result == WaitResult::failed || deadline->passed()) {
       throw Error({.status = HSA_STATUS_ERROR,
                    .call = "Stream::copy",
@@ -290,7 +295,7 @@ void Transfers::await_users(const std::byte* data, size_t bytes, HostDuties::Use
                                 : "an earlier copy that uses this memory does not complete",
                    .remedy = "synchronize with the stream of the earlier copy first"});
     }
-    finish_host_duties();
+    release_retired();
   }
 }
 

@@ -20,7 +20,7 @@
 #include "engine/stream/copy/copy_ends.hpp"
 #include "engine/stream/copy/copy_engines.hpp"
 #include "engine/stream/copy/copy_lane.hpp"
-#include "engine/stream/copy/host_duties.hpp"
+#include "engine/stream/copy/retired.hpp"
 #include "engine/stream/copy/staging.hpp"
 #include "engine/stream/copy/transfer_kernels.hpp"
 
@@ -99,7 +99,7 @@ class Transfers {
   // Allocates staging memory for one copy.
   std::shared_ptr<Staging> make_staging(size_t bytes) { return parts_.make_staging(bytes, bytes); }
   // Blocks until no unfinished copy uses that memory in this way. Throws Error on timeout.
-  void await_users(const std::byte* data, size_t bytes, HostDuties::Uses uses);
+  void await_users(const std::byte* data, size_t bytes, RetiredList::Use use);
 
   const Agent* agent() const noexcept { return agent_ ? &*agent_ : nullptr; }
   hsa_agent_t host() const noexcept { return host_; }

@@ -13,23 +13,21 @@
 // match none.
 //
 // Thread safety: one owner.
-// Lifetime: blocks must live until all_are_free().
+// Lifetime: the memory of the blocks must live until uses() are over.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <vector>
 
+#include "engine/completion/uses.hpp"
 #include "engine/dispatch/detail/dispatch_shape.hpp"
-#include "engine/memory/buffer.hpp"
+#include "engine/memory/kernarg_memory.hpp"
 
 namespace uptempo::detail {
 
-class KernargMemory;
 class StreamQueue;
-struct QueueUse;
 
 struct ArgumentBlock {
   std::byte* block = nullptr;   // read by kernels
@@ -40,19 +38,12 @@ struct ArgumentBlock {
   DispatchShape::Key key;
   const StreamQueue* queue = nullptr;
   std::vector<uint64_t> implicit{};
-  std::vector<QueueUse> uses;  // per queue: the last use
-
-  bool is_free() const noexcept;
+  Uses uses;
   // True if a launch of that shape in that queue can read it, provided that its explicit arguments
   // match.
   bool serves(const DispatchShape& shape, const StreamQueue& in) noexcept {
     return (queue == &in && key == shape.key) || serves_as_well(shape, in);
   }
-  // A launch in the queue is about to read the block. Returns the place of its use. Throws
-  // std::bad_alloc.
-  size_t expect_use(StreamQueue& in);
-  // The launch is published, in an epoch of the queue.
-  void note_use(size_t place, uint64_t epoch) noexcept;
 
  private:
   bool serves_as_well(const DispatchShape& shape, const StreamQueue& in) noexcept;
@@ -64,9 +55,6 @@ class ArgumentBlocks {
   // device memory.
   ArgumentBlocks(const Agent* agent, const KernelInfo& kernel, uint32_t most,
                  bool on_device) noexcept;
-  ~ArgumentBlocks();
-  ArgumentBlocks(ArgumentBlocks&&) noexcept;
-
   // Returns the block that a launch of that shape in that queue can read and whose shadow `holds`
   // its explicit arguments; otherwise null.
   template <class Holds>
@@ -95,14 +83,20 @@ class ArgumentBlocks {
 
   // Copies the block's shadow, which the caller has filled for that shape and queue.
   void write(ArgumentBlock& block, const DispatchShape& shape, const StreamQueue& queue);
-  // Records that a launch has used the block.
-  void note_last(ArgumentBlock& block) noexcept {
+  // A launch in a queue that has not used the block yet is about to read it. Throws std::bad_alloc.
+  void expect_first_use(ArgumentBlock& block);
+  // A launch that reads the block is published, with this completion.
+  void note_use(ArgumentBlock& block, const Completion& launch) noexcept {
+    block.uses.add(launch);
     if (last_ != nullptr) last_->next = &block;
     last_ = &block;
   }
 
-  // True if no launch may read a block.
-  bool all_are_free() const noexcept;
+  // Adds the uses of all blocks to `all`, which has room for use_entries() more.
+  void add_uses(Uses& all) const noexcept;
+  size_t use_entries() const noexcept { return use_entries_; }
+  // The memory of the blocks, which are then gone.
+  std::vector<KernargMemory> take_memory() noexcept;
   size_t size() const noexcept { return blocks_.size(); }
 
  private:
@@ -120,16 +114,7 @@ class ArgumentBlocks {
   uint32_t searches_ = 0;  // since the last successful search
   size_t unused_ = 0;      // blocks from this index on have never been used
   size_t hand_ = 0;        // index where the next search for a free block starts
-};
-
-// Memory of a launcher that is destroyed, or that abandons it: until no packet uses it.
-struct LauncherMemory {
-  std::optional<ArgumentBlocks> blocks{};
-  std::vector<DeviceBuffer<std::byte>> buffers{};
-  StreamQueue* buffers_used_in = nullptr;  // null: by no packet
-  uint64_t buffers_used_until = 0;         // epoch
-
-  bool is_over() const noexcept;
+  size_t use_entries_ = 0;
 };
 
 }  // namespace uptempo::detail

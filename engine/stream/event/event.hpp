@@ -20,7 +20,7 @@
 #include <cstdint>
 
 #include "engine/completion/completion.hpp"
-#include "engine/stream/event/detail/pending_host_duties.hpp"
+#include "engine/stream/event/detail/retired_counts.hpp"
 
 namespace uptempo {
 
@@ -36,12 +36,12 @@ class Event {
   // Blocks until complete. Throws Error if the queue has failed, with the queue's error.
   void wait(WaitPolicy policy = {}) const {
     completion_.wait(policy);
-    detail::finish_host_duties();
+    detail::release_retired();
   }
   // The same with a deadline. Returns false if the deadline passes first.
   [[nodiscard]] bool wait(Deadline deadline, WaitPolicy policy = {}) const {
     if (!completion_.wait(deadline, policy)) return false;
-    detail::finish_host_duties();
+    detail::release_retired();
     return true;
   }
   // Returns true once complete. Makes no call of HSA, and no other call unless the queue has failed

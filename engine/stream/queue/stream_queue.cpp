@@ -120,7 +120,8 @@ bool StreamQueue::has_turn(const DispatchShape& shape, bool takes_block, std::by
 std::byte* StreamQueue::take_elsewhere(uint32_t block_bytes) noexcept {
   // The open epoch holds the block. The dispatch joins that epoch, because its packet is written
   // before the lock is released.
-  if (is_large(block_bytes)) return spills_.take(block_bytes, open_epoch(), timeline_);
+  if (is_large(block_bytes))
+    return spills_.take(block_bytes, completion_of(timeline_, open_epoch()));
   return try_take_kernargs(kernarg_cursor_, block_bytes);
 }
 
@@ -143,7 +144,7 @@ bool StreamQueue::add_spill(std::unique_lock<std::mutex>& lock, const KernelInfo
         "create the Streams with a larger StreamsOptions::spill_bytes, or pass a buffer's address");
   // Freeing and allocating memory may take long, so both happen without the lock.
   std::vector<KernargMemory> dropped;
-  if (!spills_.reserve(block_bytes, timeline_, dropped)) return false;
+  if (!spills_.reserve(block_bytes, dropped)) return false;
   lock.unlock();
   dropped.clear();
   KernargMemory memory;
@@ -167,7 +168,7 @@ bool StreamQueue::add_spill(std::unique_lock<std::mutex>& lock, const KernelInfo
 
 void StreamQueue::wait_for_turn(std::unique_lock<std::mutex>& lock, const KernelInfo& kernel,
                                 uint32_t block_bytes, Deadline deadline) {
-  if (is_large(block_bytes) && !spills_.has_free(block_bytes, timeline_)) {
+  if (is_large(block_bytes) && !spills_.has_free(block_bytes)) {
     if (add_spill(lock, kernel, block_bytes)) return;
     if (deadline.passed())
       throw_exhausted(fmt::format("block of {} bytes for the arguments of kernel '{}'", block_bytes,

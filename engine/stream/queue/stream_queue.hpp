@@ -142,11 +142,6 @@ class StreamQueue final : private StreamSpills, public QueueResources {
   bool failed() noexcept { return timeline_.failed(); }
   // Publishes a marker for the open epoch. Returns false if there is no room for one now.
   bool close_open() noexcept;
-  // True if an epoch that holds packets is complete. Never true for an epoch whose packets are
-  // lost.
-  bool is_complete(uint64_t epoch) noexcept {
-    return epoch <= timeline_.last_begun() && timeline_.is_done(epoch);
-  }
   // Call after the last packet. Blocks until all closed epochs are complete, or lost at the
   // deadline.
   void finish(Deadline deadline) noexcept;
@@ -240,13 +235,6 @@ class StreamQueue final : private StreamSpills, public QueueResources {
   uint64_t open_bytes_ = 0;
   bool open_holds_ = false;    // the open epoch has kernels that may read their packets
   uint64_t last_barrier_ = 0;  // last packet with a barrier bit, index plus one
-};
-
-// Marks resources that packets of that epoch and earlier ones may use.
-struct QueueUse {
-  StreamQueue* queue = nullptr;
-  uint64_t epoch = 0;
-  bool is_over() const noexcept { return queue->is_complete(epoch); }
 };
 
 }  // namespace uptempo::detail

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "engine/stream/copy/host_duties.hpp"
+#include "engine/stream/copy/retired.hpp"
 #include "test/support/catch.hpp"
 #include "test/support/on_device.hpp"
 #include "tools/support/cost_meter.hpp"
@@ -45,5 +45,5 @@ TEST_CASE_METHOD(
   }
   CHECK(unpins() == 1);
   streams.synchronize();
-  CHECK(detail::HostDuties::of_process().pending() == 0);
+  CHECK(detail::RetiredList::of_process().size() == 0);
 }

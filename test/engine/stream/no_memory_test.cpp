@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "engine/runtime/error.hpp"
-#include "engine/stream/copy/host_duties.hpp"
+#include "engine/stream/copy/retired.hpp"
 #include "engine/stream/launcher.hpp"
 #include "test/engine/stream/copy/copy_engine.hpp"
 #include "test/engine/stream/stream_devices.hpp"
@@ -281,7 +281,7 @@ TEST_CASE("a copy that finds no memory copies nothing or all", "[memory][stream]
     }
     void check_copied() {
       CHECK(to == from);
-      CHECK(detail::HostDuties::of_process().pending() == 0);
+      CHECK(detail::RetiredList::of_process().size() == 0);
     }
     Bytes from, to;
   };

@@ -4,7 +4,7 @@
 #include <thread>
 
 #include "engine/runtime/counters.hpp"
-#include "engine/stream/copy/host_duties.hpp"
+#include "engine/stream/copy/retired.hpp"
 #include "test/engine/stream/copy/copy_engine.hpp"
 #include "test/engine/stream/stream_devices.hpp"
 #include "test/support/catch.hpp"
@@ -99,7 +99,7 @@ TEST_CASE("bytes for pageable memory arrive once, in the first call that sees th
   SECTION("by synchronize()") { stream.synchronize(); }
   SECTION("by synchronize() of all") { devices.streams().synchronize(); }
   CHECK(to == from);
-  CHECK(detail::HostDuties::of_process().pending() == 0);
+  CHECK(detail::RetiredList::of_process().size() == 0);
   std::ranges::fill(to, uint8_t{1});
   stream.synchronize();
   devices.streams().synchronize();
@@ -411,5 +411,5 @@ TEST_CASE(
   for (std::thread& thread : threads) thread.join();
   CHECK(wrong == 0);
   devices.streams().synchronize();
-  CHECK(detail::HostDuties::of_process().pending() == 0);
+  CHECK(detail::RetiredList::of_process().size() == 0);
 }

@@ -10,9 +10,10 @@
 #include <optional>
 #include <random>
 #include <string>
+#include <thread>
 #include <vector>
 
-#include "engine/stream/copy/host_duties.hpp"
+#include "engine/stream/copy/retired.hpp"
 #include "test/support/catch.hpp"
 #include "test/support/errors.hpp"
 #include "test/support/on_device.hpp"
@@ -342,7 +343,7 @@ TEST_CASE("the host copies small data of an idle stream if it can access both en
   CHECK(back == bytes);
 }
 
-TEST_CASE("buffers are freed in the order of their stream, and by no other stream",
+TEST_CASE("buffers are freed in the order of their stream, by a call that waits",
           "[device][stream][free]") {
   CopyDevice device;
   Streams streams(device.gpu);
@@ -352,7 +353,7 @@ TEST_CASE("buffers are freed in the order of their stream, and by no other strea
     REQUIRE(hsa_amd_pointer_info(data, &info, nullptr, nullptr, nullptr) == HSA_STATUS_SUCCESS);
     return info.type == HSA_EXT_POINTER_TYPE_HSA;
   };
-  for (const int waiter : {0, 1, 2, 3}) {
+  for (const int waiter : {0, 1, 2, 3, 4}) {
     CAPTURE(waiter);
     std::optional<Stream> stream(streams);
     Stream other(streams);
@@ -376,10 +377,8 @@ TEST_CASE("buffers are freed in the order of their stream, and by no other strea
     other.synchronize();
     CHECK(is_there(freed));
     hsa_signal_store_screlease(gate.handle(), 0);
-    after.wait();
+    while (!after.ready()) std::this_thread::yield();
     for (uint32_t i = 0; i < 50; ++i) other.launch(device.chain, Grid{1000}, others.data(), i);
-    other.free(std::move(others));
-    other.synchronize();
     stream->launch(device.chain, Grid{1000}, result.data(), 0u);
     CHECK(is_there(freed));
     CHECK(is_there(source_freed));
@@ -392,6 +391,9 @@ TEST_CASE("buffers are freed in the order of their stream, and by no other strea
         break;
       case 2:
         stream->free(DeviceBuffer<uint32_t>(device.gpu, 1));
+        break;
+      case 3:
+        other.synchronize();
         break;
       default:
         stream.reset();
@@ -503,7 +505,7 @@ TEST_CASE(
       }
     }
     streams.synchronize();
-    CHECK(detail::HostDuties::of_process().pending() == 0);
+    CHECK(detail::RetiredList::of_process().size() == 0);
     CHECK(pageable == model[buffers + 1]);
     CHECK(std::ranges::equal(pinned, model[buffers]));
     for (size_t i = 0; i < buffers; ++i) {
@@ -533,7 +535,7 @@ TEST_CASE("copies in flight outlive their stream, and complete with the Streams 
     }
   }
   CHECK(back == bytes);
-  CHECK(detail::HostDuties::of_process().pending() == 0);
+  CHECK(detail::RetiredList::of_process().size() == 0);
 }
 
 TEST_CASE("the error of an impossible copy names the reason", "[device][stream][copy]") {
@@ -580,5 +582,5 @@ TEST_CASE("Streams with copies in flight may outlive the Runtime", "[device][str
   device.reset();
   CHECK(back == bytes);
   CHECK(done.ready());
-  CHECK(detail::HostDuties::of_process().pending() == 0);
+  CHECK(detail::RetiredList::of_process().size() == 0);
 }

@@ -1,0 +1,145 @@
+#include "engine/stream/copy/retired.hpp"
+
+#include <cstring>
+#include <functional>
+#include <utility>
+
+#include "engine/runtime/counters.hpp"
+#include "engine/stream/event/detail/retired_counts.hpp"
+
+namespace uptempo::detail {
+
+void copy_rows_on_host(std::byte* to, const std::byte* from, const CopyRows& rows) noexcept {
+  if (rows.width_bytes == rows.to_pitch && rows.width_bytes == rows.from_pitch) {
+    std::memcpy(to, from, rows.width_bytes * rows.height);
+    return;
+  }
+  for (size_t row = 0; row < rows.height; ++row)
+    std::memcpy(to + row * rows.to_pitch, from + row * rows.from_pitch, rows.width_bytes);
+}
+
+void release_all_retired() noexcept { RetiredList::of_process().release(); }
+void copy_all_owed_bytes() noexcept { RetiredList::of_process().copy_owed_bytes(); }
+
+void Retired::leave_to_session() noexcept {
+  pin.leave_to_session();
+  memory.leave_to_session();
+  for (DeviceBuffer<std::byte>& buffer : buffers) buffer.release().leave_to_session();
+  for (KernargMemory& block : kernargs) block.leave_to_session();
+}
+
+RetiredList& RetiredList::of_process() {
+  // Destructors of static objects may wait for events. Without allocation, because destructors ask
+  // for it.
+  alignas(RetiredList) static std::byte storage[sizeof(RetiredList)];
+  static RetiredList* const list = new (storage) RetiredList;
+  return *list;
+}
+
+RetiredList::Place RetiredList::make_place() {
+  Place place;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!unused_.empty()) place.splice(place.end(), unused_, unused_.begin());
+  }
+  if (place.empty()) place.emplace_back();
+  place.front().uses.expect(1);
+  return place;
+}
+
+void RetiredList::add(Place&& place) noexcept {
+  const uint32_t owed = place.front().owes_bytes();
+  const std::lock_guard lock(mutex_);
+  entries_.splice(entries_.end(), place);
+  retired_entries.fetch_add(1, std::memory_order_release);
+  owed_host_copies.fetch_add(owed, std::memory_order_release);
+}
+
+void RetiredList::release() noexcept {
+  Place over;
+  {
+    const std::lock_guard lock(mutex_);
+    run(true, over);
+  }
+  free(std::move(over));
+}
+
+void RetiredList::copy_owed_bytes() noexcept {
+  Place over;
+  {
+    const std::lock_guard lock(mutex_);
+    run(false, over);
+  }
+  free(std::move(over));
+}
+
+void RetiredList::run(bool releases_memory, Place& over) noexcept {
+  // Check from last to first. If a copy that executed earlier on the device precedes a complete
+  // one, it is then found complete, too, and their entries are carried out in that order.
+  // No std::views::reverse here: clang 15 does not compile it with the library of GCC 12.
+  for (auto entry = entries_.rbegin(); entry != entries_.rend(); ++entry)
+    entry->is_due = entry->uses.are_over();
+  uint32_t copied = 0, released = 0;
+  for (auto next = entries_.begin(); next != entries_.end();) {
+    const auto place = next++;
+    Retired& entry = *place;
+    if (!entry.is_due) continue;
+    if (entry.owes_bytes()) {
+      copy_rows_on_host(entry.to, entry.from, entry.rows);
+      entry.from = nullptr;
+      ++copied;
+    }
+    if (entry.releases_memory() && !releases_memory) continue;
+    entry.chunk = {};
+    entry.pin = {};  // here: the same memory may be pinned again once the entry is gone
+    over.splice(over.end(), entries_, place);
+    ++released;
+    count(&CounterBlock::retired);
+  }
+  owed_host_copies.fetch_sub(copied, std::memory_order_release);
+  retired_entries.fetch_sub(released, std::memory_order_release);
+}
+
+void RetiredList::free(Place&& over) noexcept {
+  if (over.empty()) return;
+  for (Retired& entry : over) {
+    Uses uses = std::move(entry.uses);  // with its room
+    uses.clear();
+    entry = {.uses = std::move(uses)};
+  }
+  const std::lock_guard lock(mutex_);
+  unused_.splice(unused_.end(), over);
+}
+
+std::optional<Completion> RetiredList::user_of(const std::byte* data, size_t bytes,
+                                               Use use) noexcept {
+  if (retired_entries.load(std::memory_order_acquire) == 0) return {};
+  const std::lock_guard lock(mutex_);
+  const std::less<> before;
+  for (auto entry = entries_.rbegin(); entry != entries_.rend(); ++entry) {
+    const bool so = use == Use::writes ? entry->writes : entry->pin.device_address() != nullptr;
+    if (so && before(entry->used, data + bytes) && before(data, entry->used + entry->used_bytes))
+      return entry->uses.each().front();
+  }
+  return {};
+}
+
+void RetiredList::drop(const void* owner) noexcept {
+  const std::lock_guard lock(mutex_);
+  uint32_t owed = 0;
+  const size_t dropped = std::erase_if(entries_, [&](Retired& entry) {
+    if (entry.owner != owner) return false;
+    owed += entry.owes_bytes();
+    entry.leave_to_session();
+    return true;
+  });
+  owed_host_copies.fetch_sub(owed, std::memory_order_release);
+  retired_entries.fetch_sub(static_cast<uint32_t>(dropped), std::memory_order_release);
+}
+
+size_t RetiredList::size() noexcept {
+  const std::lock_guard lock(mutex_);
+  return entries_.size();
+}
+
+}  // namespace uptempo::detail

@@ -1,0 +1,105 @@
+// Retired: what the host does when the stream work that uses a resource is complete. It copies
+// bytes from staging to pageable memory and releases the resource: staging memory, a pin, a buffer
+// that a stream frees, the memory of a launcher. Private to engine/stream and its tests. One list
+// serves the process, because an event does not name the streams that it follows.
+//
+// Every function that observes completion calls release_retired() before it reports it; if the
+// list is empty, this costs one load. Entries are due in the order of add(), as far as the device's
+// order makes that visible. Bytes are copied before any release() returns that could observe their
+// completion. Event::ready() calls copy_owed_bytes() instead, which leaves what needs a call of HSA
+// to a later release().
+//
+// Thread safety: every function may be called from any thread. A lock is held while the host copies
+// and unpins, not while it frees memory.
+// Lifetime: the list is never destroyed. An owner drops its remaining entries before it frees the
+// memory they use.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "engine/completion/uses.hpp"
+#include "engine/memory/buffer.hpp"
+#include "engine/memory/host_pin.hpp"
+#include "engine/memory/kernarg_memory.hpp"
+#include "engine/stream/copy/copy_ends.hpp"
+#include "engine/stream/copy/staging.hpp"
+
+namespace uptempo::detail {
+
+struct Retired {
+  Uses uses;
+  // Rows that the host copies; none if resources are only released.
+  std::byte* to = nullptr;
+  const std::byte* from = nullptr;
+  CopyRows rows{};
+  // The caller's memory that is pinned, or that this entry or the device writes.
+  const std::byte* used = nullptr;
+  size_t used_bytes = 0;
+  bool writes = false;
+  // Released afterwards.
+  Staging::Chunk chunk{};
+  HostPin pin{};
+  std::shared_ptr<Staging> staging{};  // used by this copy only
+  Allocation memory{};
+  std::vector<DeviceBuffer<std::byte>> buffers{};
+  std::vector<KernargMemory> kernargs{};
+
+  const void* owner = nullptr;
+  bool is_due = false;  // the list's own
+
+  bool owes_bytes() const noexcept { return from != nullptr; }
+  // Its release calls HSA.
+  bool releases_memory() const noexcept {
+    return pin.device_address() != nullptr || staging || memory.data() != nullptr ||
+           !buffers.empty() || !kernargs.empty();
+  }
+  void leave_to_session() noexcept;
+};
+
+// Copies row by row, or all rows at once if they are contiguous.
+void copy_rows_on_host(std::byte* to, const std::byte* from, const CopyRows& rows) noexcept;
+
+class RetiredList {
+ public:
+  static RetiredList& of_process();
+  RetiredList() = default;
+  RetiredList(const RetiredList&) = delete;
+  RetiredList& operator=(const RetiredList&) = delete;
+
+  // A list of one entry without uses, which the caller fills. Made before work begins: nothing may
+  // fail after that. Throws std::bad_alloc. Allocates if more entries exist than ever before.
+  using Place = std::list<Retired>;
+  Place make_place();
+  void add(Place&& place) noexcept;
+  // Carries out the entries whose uses are over.
+  void release() noexcept;
+  // Copies their bytes, and releases what needs no call of HSA.
+  void copy_owed_bytes() noexcept;
+  enum class Use : uint8_t { writes, pins };
+  // Returns the publication after which the last entry that uses any part of the range in this way
+  // is due. Empty if there is none.
+  std::optional<Completion> user_of(const std::byte* data, size_t bytes, Use use) noexcept;
+  // Drops the owner's entries that are not due. What they hold lives until the end of the Runtime,
+  // because the device may still use it.
+  void drop(const void* owner) noexcept;
+  size_t size() noexcept;
+
+ private:
+  // Moves entries that are carried out to `over`, with the memory they hold. Requires mutex_.
+  void run(bool releases_memory, Place& over) noexcept;
+  // Frees that memory and keeps the places.
+  void free(Place&& over) noexcept;
+
+  std::mutex mutex_;
+  std::list<Retired> entries_;  // in call order
+  std::list<Retired> unused_;   // places for later ones
+};
+
+}  // namespace uptempo::detail
