@@ -20,20 +20,10 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
-#include <thread>
+
+#include "aql/pause.hpp"
 
 namespace uptempo::aql {
-
-namespace detail {
-// Tells the core that this thread only waits.
-inline void cpu_relax() noexcept {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#else
-  std::this_thread::yield();
-#endif
-}
-}  // namespace detail
 
 class CollisionBackoff {
  public:
@@ -70,7 +60,7 @@ class CollisionBackoff {
 
  private:
   void wait_for_end() noexcept {
-    while (Clock::now() < end_) detail::cpu_relax();
+    while (Clock::now() < end_) cpu_relax();
     is_pausing_ = false;
   }
 

@@ -1,42 +1,8 @@
 #include "aql/writer.hpp"
 
-#include <thread>
+#include "aql/pause.hpp"
 
 namespace uptempo::aql {
-namespace {
-
-// Waits longer each round. The first rounds keep latency low if the processor is about to catch up;
-// the last rounds leave the core idle.
-class Backoff {
- public:
-  void pause(Deadline deadline) noexcept {
-    if (round_ < kSpins) {
-      detail::cpu_relax();
-    } else if (round_ < kSpins + kYields) {
-      std::this_thread::yield();
-    } else {
-      auto pause = kShortestPause * (1u << (round_ - kSpins - kYields));
-      if (pause > kLongestPause) pause = kLongestPause;
-      if (!deadline.is_never()) {
-        const auto left = deadline.when() - Deadline::Clock::now();
-        if (left < pause) pause = std::chrono::duration_cast<std::chrono::nanoseconds>(left);
-      }
-      if (pause.count() > 0) std::this_thread::sleep_for(pause);
-    }
-    if (round_ < kSpins + kYields + kPauseDoublings) ++round_;
-  }
-
- private:
-  static constexpr unsigned kSpins = 64;  // about 40 cycles each: about 1 us
-  static constexpr unsigned kYields = 32;
-  static constexpr unsigned kPauseDoublings = 5;
-  static constexpr std::chrono::nanoseconds kShortestPause{50'000};
-  static constexpr std::chrono::nanoseconds kLongestPause{1'000'000};
-
-  unsigned round_ = 0;
-};
-
-}  // namespace
 
 AqlQueueWriter AqlQueueWriter::borrow(hsa_queue_t* queue, const std::atomic<hsa_status_t>* error,
                                       RingAccess access) {
@@ -63,8 +29,7 @@ PublishResult AqlQueueWriter::reserve(Slots& slots, Deadline deadline) noexcept 
   PublishResult result{.ring_size = ring_size(), .requested = slots.count};
   if (try_reserve(slots)) return result;
   SharedRing::Waiter waiter(shared_, this);
-  for (Backoff backoff;; backoff.pause(deadline)) {
-    const bool last_look = deadline.passed();
+  for (Pause pause(deadline);;) {
     result.queue_error = queue_error();
     if (result.queue_error != HSA_STATUS_SUCCESS) {
       result.status = PublishStatus::queue_failed;
@@ -72,11 +37,10 @@ PublishResult AqlQueueWriter::reserve(Slots& slots, Deadline deadline) noexcept 
       result.status = PublishStatus::too_long;
     } else if (claim(slots)) {
       return result;
-    } else if (last_look) {
-      result.status = PublishStatus::resource_full;
     } else {
       waiter.refused();
-      continue;
+      if (pause.wait()) continue;
+      result.status = PublishStatus::resource_full;
     }
     result.occupancy = room().occupancy;
     return result;

@@ -1,6 +1,7 @@
 #include "engine/completion/lent_signal.hpp"
 
 #include "engine/completion/timeline.hpp"
+#include "engine/completion/waiter.hpp"
 #include "engine/runtime/error.hpp"
 
 namespace uptempo::detail {
@@ -23,23 +24,18 @@ std::optional<LentSignal> LentSignal::try_borrow(const Completion& completion) {
 std::optional<LentSignal> LentSignal::borrow_in_time(const Completion& completion,
                                                      std::chrono::nanoseconds patience,
                                                      const std::function<void()>& end_loans) {
-  for (std::optional<Deadline> deadline;;) {
+  for (Waiter waiter(patience);;) {
     if (std::optional<LentSignal> signal = try_borrow(completion)) return signal;
-    if (completion.ready()) return {};
-    if (!deadline) deadline = Deadline::after(patience);
-    if (deadline->passed()) {
-      throw Error(
-          {.status = HSA_STATUS_ERROR_OUT_OF_RESOURCES,
-           .call = "Stream::wait",
-           .asked = "a completion signal of another queue, for packets to wait for",
-           .found = "packets of other queues still wait on every signal that the queue may lend",
-           .remedy =
-               "wait on the host, or create the Streams with more QueueOptions::publications"});
-    }
+    if (completion.ready()) return {};  // it needs no signal any more
     if (end_loans) end_loans();
-    // If the publication completes, no signal is needed.
-    timeline_of(completion)
-        ->wait(completion.value(), {}, Deadline::after(std::chrono::milliseconds(1)));
+    if (waiter.wait()) continue;
+    throw Error(
+        {.status = HSA_STATUS_ERROR_OUT_OF_RESOURCES,
+         .call = "Stream::wait",
+         .asked = "a completion signal of another queue, for packets to wait for",
+         .found = "packets of other queues still wait on every signal that the queue may lend",
+         .remedy = "wait on the host, or create the Streams with more "
+                   "QueueOptions::publications"});
   }
 }
 

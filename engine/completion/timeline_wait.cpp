@@ -1,22 +1,10 @@
 // Waits for a publication: of any thread, and of the completion thread, which waits for several.
-#include <thread>
-
+#include "aql/pause.hpp"
 #include "engine/completion/timeline.hpp"
 #include "engine/completion/timeline/signal_sleep.hpp"
 #include "engine/runtime/counters.hpp"
 
 namespace uptempo {
-namespace {
-
-void pause() noexcept {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#else
-  std::this_thread::yield();
-#endif
-}
-
-}  // namespace
 
 WaitResult Timeline::wait(uint64_t value, WaitPolicy policy, Deadline deadline) noexcept {
   detail::count(&detail::CounterBlock::host_waits);
@@ -38,7 +26,7 @@ WaitResult Timeline::wait(uint64_t value, WaitPolicy policy, Deadline deadline) 
         if (deadline.passed()) return WaitResult::timed_out;
         if (spin_end.passed()) break;
       }
-      pause();
+      aql::cpu_relax();
     }
   }
   detail::count(&detail::CounterBlock::blocked_waits);

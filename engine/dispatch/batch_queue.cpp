@@ -102,18 +102,19 @@ bool BatchQueue::await_signals(uint32_t timing, bool own_signal, Deadline deadli
         fmt::format("set of {} event-less signals for timing and completion", event_less),
         fmt::format("{} event-less signals", signals_.event_less()),
         "a batch cannot have more, whatever is free");
-  for (;;) {
+  Waiter waiter(deadline);
+  for (bool has_reclaimed = false;; has_reclaimed = true) {
     lack_ = !timeline_.has_room()                                 ? Lack::publications
             : !own_signal && !signals_.has(SignalKind::interrupt) ? Lack::signals
             : timing != 0 && signals_.free(SignalKind::event_less) < event_less
                 ? Lack::timing_signals
                 : Lack::none;
     if (lack_ == Lack::none) return true;
-    const uint32_t before = timeline_.pending(), signals = signals_.free(SignalKind::interrupt);
-    reclaim_signals(kAll);
-    const bool found =
-        timeline_.pending() != before || signals_.free(SignalKind::interrupt) != signals;
-    if (!found && !wait_for_oldest(deadline)) return false;
+    if (!has_reclaimed) {
+      reclaim_signals(kAll);
+    } else if (!wait_for_oldest(waiter)) {
+      return false;
+    }
   }
 }
 

@@ -4,7 +4,6 @@
 #include <hsa/hsa_ext_amd.h>
 
 #include <bit>
-#include <thread>
 #include <utility>
 
 #include "aql/amd_abi.hpp"
@@ -240,24 +239,13 @@ Pressure QueueResources::pressure() noexcept {
           .access = access_.access};
 }
 
-bool QueueResources::wait_for_oldest(Deadline deadline) {
+bool QueueResources::wait_for_oldest(Waiter& waiter) {
   check_failed();
-  if (timeline_.pending() == 0 || deadline.is_now()) return false;
-  switch (timeline_.wait(timeline_.oldest_pending(), {}, deadline)) {
-    case WaitResult::done:
-      break;
-    case WaitResult::timed_out:
-      return false;
-    case WaitResult::failed:
-      check_failed();
-      return false;
-  }
-  const uint32_t before = timeline_.pending();
-  reclaim(kAll);
-  if (timeline_.pending() != before) return true;
-  // It is complete, but another thread's waiter, which was just woken, still uses its signal.
-  std::this_thread::yield();
-  return !deadline.passed();
+  if (timeline_.pending() == 0) return false;
+  const bool in_time = waiter.wait(completion_of(timeline_, timeline_.oldest_pending()));
+  check_failed();
+  if (in_time) reclaim_signals(kAll);
+  return in_time;
 }
 
 std::byte* QueueResources::try_take_kernargs(KernargPool::Cursor& cursor,
@@ -276,9 +264,9 @@ std::byte* QueueResources::take_kernargs(KernargPool::Cursor& cursor, uint32_t s
                  .found = fmt::format("slabs of {}", kernargs_.slab_bytes()),
                  .remedy = "make the queue with a larger QueueOptions::kernarg_slab_bytes"});
   }
-  for (;;) {
+  for (Waiter waiter(deadline);;) {
     if (std::byte* const block = try_take_kernargs(cursor, size_bytes)) return block;
-    if (!wait_for_oldest(deadline)) {
+    if (!wait_for_oldest(waiter)) {
       throw_exhausted(
           "kernarg slab",
           fmt::format("{} slabs of {} bytes", kernargs_.slabs(), kernargs_.slab_bytes()),

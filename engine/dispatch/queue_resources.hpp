@@ -21,6 +21,7 @@
 #include "aql/writer.hpp"
 #include "engine/completion/timeline.hpp"
 #include "engine/completion/timeline_watch.hpp"
+#include "engine/completion/waiter.hpp"
 #include "engine/dispatch/flight/flight_log.hpp"
 #include "engine/dispatch/flight/flight_recorder.hpp"
 #include "engine/dispatch/hardware_queue.hpp"
@@ -129,7 +130,9 @@ class QueueResources {
   explicit QueueResources(const Failure& failure);
   ~QueueResources();
 
-  bool wait_for_oldest(Deadline deadline);
+  // Waits for the oldest publication, and reclaims. Returns false at the deadline, and if there is
+  // no publication to wait for. Throws Error if the queue has failed.
+  bool wait_for_oldest(Waiter& waiter);
   void check_failed() {
     if (timeline_.failed()) throw_failed();
   }

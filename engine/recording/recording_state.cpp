@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <atomic>
 #include <mutex>
-#include <thread>
 
 #include "engine/completion/end_wait.hpp"
+#include "engine/completion/waiter.hpp"
 #include "engine/runtime/error.hpp"
 #include "engine/runtime/memory_model.hpp"
 #include "engine/runtime/say.hpp"
@@ -458,14 +458,11 @@ void RecordingState::keep_spare() {
 std::byte* RecordingState::wait_for_spare(uint32_t size) {
   keep_spare();
   if (std::byte* const block = blocks_.take_spare(size)) return block;
-  const Deadline deadline = Deadline::after(options_.patience);
-  for (;;) {
+  for (Waiter waiter(options_.patience);;) {
     const bool landed = all_landed();
     if (std::byte* const block = blocks_.take_spare(size)) return block;
     const Flight* const oldest = landed || flight_count_ == 0 ? nullptr : &flights_[first_flight_];
-    if (oldest != nullptr &&
-        oldest->timeline->wait(oldest->value, {}, deadline) != WaitResult::timed_out)
-      continue;
+    if (oldest != nullptr && waiter.wait(completion_of(*oldest->timeline, oldest->value))) continue;
     std::string unfinished = oldest == nullptr ? "" : oldest->timeline->describe_unfinished();
     if (!unfinished.empty()) unfinished.insert(0, "; first unfinished: ");
     throw Error(

@@ -3,12 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
-#include <thread>
 #include <utility>
 
 #include "engine/completion/end_wait.hpp"
 #include "engine/completion/lent_signal.hpp"
+#include "engine/completion/waiter.hpp"
 #include "engine/runtime/error.hpp"
 #include "engine/runtime/session.hpp"
 
@@ -65,15 +64,13 @@ StreamsState::~StreamsState() {
   // A queue that hangs and has no room for its marker does not delay the others.
   bool is_silent = true;
   const Deadline silent = Deadline::after(kSilentWait);
-  while (!close_epochs() && !deadline.passed()) {
-    if (is_silent && silent.passed()) {
-      is_silent = false;
-      for_each_queue([&](StreamQueue& queue) {
-        if (queue.busy())
-          say_waiting(queue.timeline(), deadline, [&] { return queue.flight_name(); });
-      });
-    }
-    std::this_thread::sleep_for(std::chrono::microseconds(20));
+  for (Waiter waiter(deadline); !close_epochs() && waiter.wait();) {
+    if (!is_silent || !silent.passed()) continue;
+    is_silent = false;
+    for_each_queue([&](StreamQueue& queue) {
+      if (queue.busy())
+        say_waiting(queue.timeline(), deadline, [&] { return queue.flight_name(); });
+    });
   }
   for_each_queue([&](StreamQueue& queue) { queue.finish(deadline); });
   transfers_->for_each_lane([&](CopyLane& lane) { lane.finish(deadline); });

@@ -1,8 +1,8 @@
 // Sleep of one thread on one signal. Private to Timeline.
 //
 // Requires that the thread is the signal's only waiter (wait_leaders.hpp). A signal with an event
-// wakes it. On a signal without an event ROCr would spin; there the thread polls with growing
-// pauses of at most kLongestPause.
+// wakes it. On a signal without an event ROCr would spin; there the thread polls (aql/pause.hpp),
+// at last every kLongestPause.
 //
 // Thread safety: any thread; the signal must exist until the function returns.
 #pragma once
@@ -11,10 +11,10 @@
 
 #include <algorithm>
 #include <chrono>
-#include <thread>
 
 #include "aql/amd_abi.hpp"
 #include "aql/deadline.hpp"
+#include "aql/pause.hpp"
 #include "engine/runtime/signal.hpp"
 
 namespace uptempo::detail {
@@ -40,9 +40,7 @@ void sleep_on(hsa_signal_t signal, Deadline deadline, Over&& over) noexcept {
     }
     return;
   }
-  for (std::chrono::nanoseconds pause = kFirstPause; !over() && !deadline.passed();
-       pause = std::min(pause * 2, kLongestPause)) {
-    std::this_thread::sleep_for(until(deadline, pause));
+  for (aql::Pause pause(deadline, kLongestPause); !over() && pause.wait();) {
   }
 }
 

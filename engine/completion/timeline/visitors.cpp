@@ -1,7 +1,6 @@
 #include "engine/completion/timeline/visitors.hpp"
 
-#include <chrono>
-#include <thread>
+#include "aql/pause.hpp"
 
 namespace uptempo::detail {
 
@@ -18,8 +17,8 @@ bool Visitors::enter() noexcept {
 }
 
 void Visitors::wait_for_last() const noexcept {
-  while (inside_.load(std::memory_order_seq_cst) != 0)
-    std::this_thread::sleep_for(std::chrono::microseconds(50));
+  for (aql::Pause pause(Deadline::never()); inside_.load(std::memory_order_seq_cst) != 0;)
+    pause.wait();
 }
 
 }  // namespace uptempo::detail

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <thread>
 #include <utility>
 
 #include "engine/completion/end_wait.hpp"
@@ -87,28 +86,22 @@ bool CopyLane::has_room() noexcept {
   return timeline_.has_room() && signals_.has(SignalKind::interrupt);
 }
 
-void CopyLane::wait_for_room(std::unique_lock<std::mutex>& lock, Deadline deadline) {
-  if (deadline.passed()) {
-    throw Error({.status = HSA_STATUS_ERROR_OUT_OF_RESOURCES,
-                 .call = "Stream::copy",
-                 .asked = fmt::format("a copy {}", options_.name),
-                 .found = fmt::format(
-                     "{} of {} copies are unfinished; other queues still use the signals of the "
-                     "others",
-                     timeline_.pending(), options_.copies),
-                 .remedy = "wait for earlier copies, or create the Streams with a larger "
-                           "CopyLimits::engine_copies"});
-  }
-  const uint64_t next = first_unfinished();
-  const bool waits = next <= timeline_.last_begun();
+void CopyLane::wait_for_room(std::unique_lock<std::mutex>& lock, Waiter& waiter) {
+  const Completion next = completion_of(timeline_, first_unfinished());
   lock.unlock();
-  if (waits) {
-    timeline_.wait(next, {}, deadline);
-  } else {  // waiters still use completed signals
-    std::this_thread::sleep_for(std::chrono::microseconds(20));
-  }
+  const bool in_time = waiter.wait(next);
   lock.lock();
   check_failed();
+  if (in_time) return;
+  throw Error({.status = HSA_STATUS_ERROR_OUT_OF_RESOURCES,
+               .call = "Stream::copy",
+               .asked = fmt::format("a copy {}", options_.name),
+               .found = fmt::format(
+                   "{} of {} copies are unfinished; other queues still use the signals of the "
+                   "others",
+                   timeline_.pending(), options_.copies),
+               .remedy = "wait for earlier copies, or create the Streams with a larger "
+                         "CopyLimits::engine_copies"});
 }
 
 Event CopyLane::copy(const Copy& copy, std::span<const Event> after) {
@@ -125,10 +118,7 @@ Event CopyLane::copy(const Copy& copy, std::span<const Event> after) {
   }
   std::unique_lock lock(mutex_);
   check_failed();
-  for (std::optional<Deadline> deadline; !has_room();) {
-    if (!deadline) deadline = Deadline::after(options_.patience);
-    wait_for_room(lock, *deadline);
-  }
+  for (Waiter waiter(options_.patience); !has_room();) wait_for_room(lock, waiter);
   // Everything that may fail, before the copy starts.
   dependencies_.reserve(borrowed.size() + 1);
   const Completion next = completion_of(timeline_, timeline_.last_begun() + 1);

@@ -34,6 +34,7 @@
 
 #include "engine/completion/lent_signal.hpp"
 #include "engine/completion/timeline_watch.hpp"
+#include "engine/completion/waiter.hpp"
 #include "engine/dispatch/pools/signal_pool.hpp"
 #include "engine/stream/event/event.hpp"
 
@@ -93,7 +94,7 @@ class CopyLane {
  private:
   void check_failed();
   bool has_room() noexcept;
-  void wait_for_room(std::unique_lock<std::mutex>& lock, Deadline deadline);
+  void wait_for_room(std::unique_lock<std::mutex>& lock, Waiter& waiter);
   uint64_t first_unfinished() noexcept;
   void reclaim() noexcept;
 

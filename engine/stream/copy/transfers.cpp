@@ -4,7 +4,6 @@
 #include <hsa/hsa_ext_amd.h>
 
 #include <algorithm>
-#include <thread>
 #include <utility>
 
 #include "aql/store_fence.hpp"
@@ -67,14 +66,6 @@ Transfers::Parts parts_of(const Agent& gpu) {
           .compute_units = gpu.properties().compute_units,
           .hdp_flush = hdp_flush_register(gpu),
           .coherent_link = gpu.properties().xgmi_to_host};
-}
-
-// Times out at once for an epoch that is still open.
-WaitResult wait_if_begun(const Completion& completion, Deadline deadline) noexcept {
-  Timeline& timeline = *timeline_of(completion);
-  return completion.value() <= timeline.last_begun()
-             ? timeline.wait(completion.value(), {}, deadline)
-             : WaitResult::timed_out;
 }
 
 }  // namespace
@@ -256,43 +247,36 @@ Staging& Transfers::staging() {
 Staging::Chunk Transfers::take_staging(size_t bytes) {
   Staging& all = staging();
   if (auto chunk = all.try_take(bytes)) return std::move(*chunk);
-  const Deadline deadline = Deadline::after(of_lanes_.patience);
-  for (;;) {
+  for (Waiter waiter(of_lanes_.patience);;) {
     release_retired();
     if (auto chunk = all.try_take(bytes)) return std::move(*chunk);
-    if (deadline.passed()) {
-      throw Error(
-          {.status = HSA_STATUS_ERROR_OUT_OF_RESOURCES,
-           .call = "Stream::copy",
-           .asked = fmt::format("{} bytes of staging memory for a copy of pageable memory", bytes),
-           .found = fmt::format("{} pieces of {} bytes, all in use by unfinished copies",
-                                all.pieces(), all.piece_bytes()),
-           .remedy = "synchronize, create the Streams with a larger CopyLimits::staging_bytes, or "
-                     "copy from pinned memory"});
-    }
     close_epochs_();
-    const std::optional<Completion> use = all.unfinished();
-    const bool waits = use && wait_if_begun(*use, deadline) == WaitResult::done;
-    // Nothing to wait for: another thread is about to start its copy, or the copy was lost.
-    if (!waits) std::this_thread::sleep_for(std::chrono::microseconds(20));
+    // If there is nothing to wait for, another thread is about to start its copy, or it was lost.
+    if (waiter.wait(all.unfinished().value_or(Completion()))) continue;
+    throw Error(
+        {.status = HSA_STATUS_ERROR_OUT_OF_RESOURCES,
+         .call = "Stream::copy",
+         .asked = fmt::format("{} bytes of staging memory for a copy of pageable memory", bytes),
+         .found = fmt::format("{} pieces of {} bytes, all in use by unfinished copies",
+                              all.pieces(), all.piece_bytes()),
+         .remedy = "synchronize, create the Streams with a larger CopyLimits::staging_bytes, or "
+                   "copy from pinned memory"});
   }
 }
 
 void Transfers::await_users(const std::byte* data, size_t bytes, RetiredList::Use use) {
-  std::optional<Deadline> deadline;
+  Waiter waiter(of_lanes_.patience);
   while (const std::optional<Completion> last =
              RetiredList::of_process().user_of(data, bytes, use)) {
-    if (!deadline) deadline = Deadline::after(of_lanes_.patience);
     close_epochs_();
-    const WaitResult result = wait_if_begun(*last, *deadline);
-    if (result == WaitResult::failed || deadline->passed()) {
+    const bool has_failed = timeline_of(*last)->failed() && !is_done(*last);
+    if (has_failed || !waiter.wait(*last)) {
       throw Error({.status = HSA_STATUS_ERROR,
                    .call = "Stream::copy",
                    .asked = fmt::format("a copy of {} bytes of pageable memory at {}", bytes,
                                         fmt::ptr(data)),
-                   .found = result == WaitResult::failed
-                                ? "an earlier copy that uses this memory has failed"
-                                : "an earlier copy that uses this memory does not complete",
+                   .found = has_failed ? "an earlier copy that uses this memory has failed"
+                                       : "an earlier copy that uses this memory does not complete",
                    .remedy = "synchronize with the stream of the earlier copy first"});
     }
     release_retired();

@@ -4,7 +4,6 @@
 #include <hsa/hsa_ext_amd.h>
 
 #include <algorithm>
-#include <thread>
 #include <utility>
 
 #include "engine/runtime/counters.hpp"
@@ -87,9 +86,9 @@ StreamQueue::Turn StreamQueue::take_turn(const KernelInfo& kernel, const Grid& g
   const auto takes_block = [&] { return with_block && turn.shape->block_bytes != 0; };
   if (has_turn(*turn.shape, takes_block(), turn.block)) [[likely]]
     return turn;
-  const Deadline deadline = Deadline::after(stream_options_.patience);
+  Waiter waiter(stream_options_.patience);
   do {
-    wait_for_turn(turn.lock, kernel, takes_block() ? turn.shape->block_bytes : 0, deadline);
+    wait_for_turn(turn.lock, kernel, takes_block() ? turn.shape->block_bytes : 0, waiter);
     turn.shape = &shapes_.of(kernel, grid);  // another stream may have used its place
   } while (!has_turn(*turn.shape, takes_block(), turn.block));
   return turn;
@@ -167,17 +166,16 @@ bool StreamQueue::add_spill(std::unique_lock<std::mutex>& lock, const KernelInfo
 }
 
 void StreamQueue::wait_for_turn(std::unique_lock<std::mutex>& lock, const KernelInfo& kernel,
-                                uint32_t block_bytes, Deadline deadline) {
-  if (is_large(block_bytes) && !spills_.has_free(block_bytes)) {
-    if (add_spill(lock, kernel, block_bytes)) return;
-    if (deadline.passed())
-      throw_exhausted(fmt::format("block of {} bytes for the arguments of kernel '{}'", block_bytes,
-                                  kernel.name),
-                      fmt::format("{} bytes of blocks larger than a slab", spills_.limit_bytes()),
-                      fmt::format("{} are in use by {} unfinished epochs", spills_.size_bytes(),
-                                  timeline_.pending()));
-  }
-  wait_for_room(lock, deadline);
+                                uint32_t block_bytes, Waiter& waiter) {
+  const bool lacks_spill = is_large(block_bytes) && !spills_.has_free(block_bytes);
+  if (lacks_spill && add_spill(lock, kernel, block_bytes)) return;
+  if (try_wait_for_room(lock, waiter)) return;
+  if (!lacks_spill) throw_short();
+  throw_exhausted(
+      fmt::format("block of {} bytes for the arguments of kernel '{}'", block_bytes, kernel.name),
+      fmt::format("{} bytes of blocks larger than a slab", spills_.limit_bytes()),
+      fmt::format("{} are in use by {} unfinished epochs", spills_.size_bytes(),
+                  timeline_.pending()));
 }
 
 bool StreamQueue::can_close() noexcept {
@@ -203,21 +201,20 @@ void StreamQueue::throw_short() const {
                   fmt::format("{} are free and {}", kernargs_.free_slabs(), pending));
 }
 
-void StreamQueue::wait_for_room(std::unique_lock<std::mutex>& lock, Deadline deadline) {
+bool StreamQueue::try_wait_for_room(std::unique_lock<std::mutex>& lock, Waiter& waiter) {
   // Close the epoch, because an open epoch returns no resources.
   if (open_packets_ != 0 && timeline_.pending() == 0 && can_close()) mark();
-  if (deadline.passed()) throw_short();
-  const uint64_t oldest = timeline_.oldest_pending();
-  const bool waits = timeline_.pending() != 0 && !timeline_.is_done(oldest);
+  const Completion oldest = completion_of(timeline_, timeline_.oldest_pending());
   lock.unlock();
-  if (waits) {
-    timeline_.wait(oldest, {}, deadline);
-  } else {  // waiters still use completed signals
-    std::this_thread::sleep_for(std::chrono::microseconds(20));
-  }
+  const bool in_time = waiter.wait(oldest);
   lock.lock();
   check_failed();
-  reclaim(kAll);
+  if (in_time) reclaim_signals(kAll);
+  return in_time;
+}
+
+void StreamQueue::wait_for_room(std::unique_lock<std::mutex>& lock, Waiter& waiter) {
+  if (!try_wait_for_room(lock, waiter)) throw_short();
 }
 
 bool StreamQueue::needs_barrier(const StreamPosition& position) noexcept {
@@ -308,10 +305,7 @@ void StreamQueue::launch(Turn&& turn, StreamPosition& position, aql::Packet64& p
 
 // May release and retake the lock.
 void StreamQueue::await_closable(std::unique_lock<std::mutex>& lock) {
-  if (can_close()) return;
-  const Deadline deadline = Deadline::after(stream_options_.patience);
-  do wait_for_room(lock, deadline);
-  while (!can_close());
+  for (Waiter waiter(stream_options_.patience); !can_close();) wait_for_room(lock, waiter);
 }
 
 Event StreamQueue::event_for(StreamPosition& position) {
@@ -406,10 +400,8 @@ void StreamQueue::wait_for(StreamPosition& position, std::span<const Event> even
 
 // For a packet of the open epoch. May release and retake the lock.
 void StreamQueue::await_slot(std::unique_lock<std::mutex>& lock) {
-  for (std::optional<Deadline> deadline; !has_slots(slots_for_open(false));) {
-    if (!deadline) deadline = Deadline::after(stream_options_.patience);
-    wait_for_room(lock, *deadline);
-  }
+  for (Waiter waiter(stream_options_.patience); !has_slots(slots_for_open(false));)
+    wait_for_room(lock, waiter);
 }
 
 void StreamQueue::signal(StreamPosition& position, hsa_signal_t signal, SignalLoan loan) {

@@ -160,11 +160,13 @@ class StreamQueue final : private StreamSpills, public QueueResources {
     aql::Slots slots{count};
     return writer_->try_reserve(slots);
   }
-  void wait_for_room(std::unique_lock<std::mutex>& lock, Deadline deadline);
-  // Like wait_for_room(), for a dispatch that may instead lack memory for a block larger than a
-  // slab.
+  // Waits until the oldest epoch has ended, and reclaims. Returns false at the deadline.
+  bool try_wait_for_room(std::unique_lock<std::mutex>& lock, Waiter& waiter);
+  // The same, but throws Error at the deadline. It names the resource.
+  void wait_for_room(std::unique_lock<std::mutex>& lock, Waiter& waiter);
+  // The same for a dispatch, which may instead lack memory for a block larger than a slab.
   void wait_for_turn(std::unique_lock<std::mutex>& lock, const KernelInfo& kernel,
-                     uint32_t block_bytes, Deadline deadline);
+                     uint32_t block_bytes, Waiter& waiter);
   bool is_large(uint32_t block_bytes) const noexcept {
     return block_bytes > kernargs_.slab_bytes();
   }
