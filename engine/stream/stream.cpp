@@ -1,6 +1,7 @@
 #include "engine/stream/stream.hpp"
 
 #include <algorithm>
+#include <memory>
 #include <utility>
 
 #include "aql/amd_abi.hpp"
@@ -30,8 +31,29 @@ Stream::Stream(std::shared_ptr<StreamsState> streams, const StreamOptions& optio
   waits_.reserve(8);
 }
 
+Stream::Stream(Stream&& other) noexcept
+    : streams_(std::move(other.streams_)),
+      number_(other.number_),
+      options_(std::move(other.options_)),
+      queue_(other.queue_),
+      position_(std::exchange(other.position_, {})),
+      waits_(std::move(other.waits_)),
+      to_follow_(std::move(other.to_follow_)),
+      gates_(std::move(other.gates_)),
+      owns_queue_(other.owns_queue_),
+      follows_others_(std::exchange(other.follows_others_, false)),
+      is_default_(other.is_default_),
+      default_followed_(other.default_followed_) {}
+
+Stream& Stream::operator=(Stream&& other) noexcept {
+  if (this == &other) return *this;
+  std::destroy_at(this);
+  return *std::construct_at(this, std::move(other));
+}
+
 Stream::~Stream() {
   detail::release_retired();
+  if (streams_ == nullptr) return;
   if (owns_queue_) {
     streams_->give_back_own_queue(*queue_);
   } else {
@@ -39,9 +61,21 @@ Stream::~Stream() {
   }
 }
 
-const Agent& Stream::agent() const noexcept { return *streams_->agent(); }
+void Stream::refuse_moved(const char* call) {
+  throw Error({.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
+               .call = call,
+               .asked = "a call of a Stream",
+               .found = "this one was moved from",
+               .remedy = "use the Stream that it was moved to"});
+}
+
+const Agent& Stream::agent() const {
+  require_here("Stream::agent");
+  return *streams_->agent();
+}
 
 void Stream::settle() {
+  require_here("Stream::launch");
   if (follows_others_) settle_order();
   drop_finished();
   if (position_.empty() && waits_.empty()) settle_place();
@@ -160,6 +194,7 @@ void Stream::put_waits() {
 }
 
 Event Stream::record() {
+  require_here("Stream::record");
   if (follows_others_ && is_default_) settle_order();
   drop_finished();
   if (position_.empty() && waits_.size() == 1) {
@@ -176,6 +211,7 @@ Event Stream::record() {
 }
 
 void Stream::record(TimedEvent& event) {
+  require_here("Stream::record");
   if (follows_others_ && is_default_) settle_order();
   drop_finished();
   put_waits();
@@ -191,6 +227,7 @@ void Stream::record(TimedEvent& event) {
 }
 
 void Stream::wait(const Event& event) {
+  require_here("Stream::wait");
   if (event.completion_.ready()) {
     queue_->note_finished(event, position_);
     count(&CounterBlock::waits_elided);
@@ -225,6 +262,7 @@ void Stream::signal(hsa_signal_t signal, SignalLoan loan) {
 }
 
 void Stream::wait(hsa_signal_t signal, SignalLoan loan, SignalSetBy setter) {
+  require_here("Stream::wait");
   refuse_null(signal, "Stream::wait", "a wait for a signal");
   if (aql::load_acquire(signal) == 0) {
     position_.acquires_system = true;
@@ -247,6 +285,7 @@ void Stream::wait(hsa_signal_t signal, SignalLoan loan, SignalSetBy setter) {
 
 template <class F>
 bool Stream::all_of_it(F&& is_over) {
+  require_here("Stream::synchronize");
   if (follows_others_ && is_default_) settle_order();
   for (const Event& event : waits_)
     if (!is_over(event)) return false;

@@ -42,7 +42,8 @@
 // meanwhile.
 // Lifetime: kernels, buffers and signals that are given as bare handles must live until completion.
 // A stream may be destroyed with work in flight. The work continues; the destructor does not wait,
-// and no other stream is delayed.
+// and no other stream is delayed. A stream that was moved from may be destroyed or assigned to;
+// every other call throws Error.
 #pragma once
 
 #include <hsa/hsa.h>
@@ -92,8 +93,8 @@ class Stream {
   // Throws Error if a new hardware queue is needed and cannot be created.
   explicit Stream(Streams& streams, const StreamOptions& options = {});
   ~Stream();
-  Stream(const Stream&) = delete;
-  Stream& operator=(const Stream&) = delete;
+  Stream(Stream&& other) noexcept;
+  Stream& operator=(Stream&& other) noexcept;
 
   // Throws Error for a geometry or an amount of group memory that kernel or agent cannot run, for
   // Arguments that do not fit (arguments.hpp), if no room becomes available in time, and if the
@@ -176,7 +177,7 @@ class Stream {
   }
 
   // The agent of its Streams.
-  const Agent& agent() const noexcept;
+  const Agent& agent() const;
 
   // Later launches see the host's writes to coarse-grained memory.
   void host_wrote() noexcept { position_.acquires_system = true; }
@@ -222,6 +223,12 @@ class Stream {
   // `take(from)` returns the memory, once nothing can fail any more.
   void free_after_work(Allocation (*take)(void* from) noexcept, void* from);
 
+  // Throws Error for a stream that was moved from.
+  void require_here(const char* call) const {
+    if (streams_ == nullptr) [[unlikely]]
+      refuse_moved(call);
+  }
+  [[noreturn]] static void refuse_moved(const char* call);
   void settle();
   void settle_place();
   void put_waits();
@@ -240,9 +247,9 @@ class Stream {
   template <class F>
   bool all_of_it(F&& is_over);
 
-  std::shared_ptr<detail::StreamsState> streams_;
-  const uint64_t number_;  // unique among the streams of these Streams
-  const StreamOptions options_;
+  std::shared_ptr<detail::StreamsState> streams_;  // null: moved from
+  uint64_t number_;                                // unique among the streams of these Streams
+  StreamOptions options_;
   detail::StreamQueue* queue_;
   detail::StreamPosition position_;
   std::vector<Event> waits_;                 // for the next packet; at most one per timeline

@@ -182,6 +182,7 @@ CopyPath Stream::path_for(const Transfer& transfer, CopyPath asked) {
 }
 
 CopyPath Stream::put(Transfer transfer, const CopyOptions& options) {
+  require_here("Stream::copy");
   if (transfer.bytes() == 0) return CopyPath::automatic;
   if (!queue_->usable())
     Session::refuse_ended("Stream::copy", transfer.text(), "the memory of its pools",
