@@ -44,6 +44,7 @@
 #include <cstdint>
 #include <functional>
 #include <list>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -68,6 +69,15 @@ namespace uptempo {
 namespace detail {
 class TimelineList;
 }
+
+namespace detail {
+
+struct CompletionParts {
+  static Completion make(Timeline& timeline, uint64_t value) noexcept { return {timeline, value}; }
+  static Timeline* timeline(const Completion& completion) noexcept { return completion.timeline_; }
+};
+
+}  // namespace detail
 
 enum class WaitResult : uint8_t { done, timed_out, failed };
 
@@ -111,6 +121,17 @@ class Timeline {
   // The publication with this value, which has not begun, may be timed, with this many packets at
   // most. Throws std::bad_alloc.
   void expect_times(uint64_t value, size_t packets);
+  // True if this publication is, or was, timed, and its times are not replaced by later ones.
+  bool has_times(uint64_t value) const {
+    const std::lock_guard lock(mutex_);
+    return times_.has(place(value), value);
+  }
+  // Gives the event the time of the last packet of such a publication, now or later. Throws
+  // std::bad_alloc, but not for the first event after expect_times().
+  void want_time(uint64_t value, const std::shared_ptr<detail::EventTime>& event) {
+    const std::lock_guard lock(mutex_);
+    times_.want(place(value), detail::CompletionParts::make(*this, value), event);
+  }
   // False if reclaim() would reclaim nothing.
   bool oldest_is_finished() const noexcept {
     if (publications_.pending() == 0) return false;
@@ -303,10 +324,6 @@ uint32_t Timeline::reclaim(uint32_t limit, F&& on_reclaimed) noexcept {
 
 namespace detail {
 
-struct CompletionParts {
-  static Completion make(Timeline& timeline, uint64_t value) noexcept { return {timeline, value}; }
-  static Timeline* timeline(const Completion& completion) noexcept { return completion.timeline_; }
-};
 // The publication of a timeline, which may not have begun yet.
 inline Completion completion_of(Timeline& timeline, uint64_t value) noexcept {
   return CompletionParts::make(timeline, value);

@@ -140,9 +140,8 @@ void BatchQueue::take_timing_signals(Publication& publication) noexcept {
   const bool own_signal = is_last && publication.own_signal.handle != 0;
   publication.completion =
       own_signal ? publication.own_signal : signals_.take(SignalKind::interrupt);
-  publication.value = timeline_.begin(publication.completion,
-                                      own_signal ? SignalOwner::caller : SignalOwner::queue);
-  publications_level_.set(timeline_.pending());
+  publication.value = QueueResources::begin(publication.completion,
+                                            own_signal ? SignalOwner::caller : SignalOwner::queue);
   if (is_last && publication.timing != Timing::none) [[unlikely]]
     note_timing(publication.value);
 }
@@ -217,7 +216,6 @@ constexpr uint32_t kBarrierBit = 1u << HSA_PACKET_HEADER_BARRIER;
   count_packets(publication, from, count, doorbells, is_last, publication.costs(from, count));
   if (is_last) [[likely]]
     return retain(publication);
-  retained(publication.value).completion = publication.completion;
   publication.published += count;
   count_published({.packets = 1, .completion_signals = 1, .doorbells = 0, .batches = 0},
                   aql::costs_of(end.header()));
@@ -300,7 +298,6 @@ std::optional<uint64_t> BatchQueue::submit(Publication& publication, Deadline de
 [[gnu::always_inline]] inline void BatchQueue::retain(Publication& publication) noexcept {
   Retained& held = retained(publication.value);
   held.slabs = kernargs_.publish(publication.kernargs);
-  held.completion = publication.completion;
   if (!publication.timing_signals.empty()) held.timing_signals.swap(publication.timing_signals);
   if (publication.borrows()) [[unlikely]]
     retain_borrowed(publication);

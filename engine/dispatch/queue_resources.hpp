@@ -149,6 +149,13 @@ class QueueResources {
   void require_profiling();
   // Times of the last packet that completed the signal; zeros if the device has stored none.
   PacketTime time_of(hsa_signal_t signal) const;
+  // Begins the publication that this signal completes.
+  uint64_t begin(hsa_signal_t completion, SignalOwner owner = SignalOwner::queue) noexcept {
+    const uint64_t value = timeline_.begin(completion, owner);
+    publications_level_.set(timeline_.pending());
+    retained(value).completion = completion;
+    return value;
+  }
   // Marks the last begun publication, which is retained, as timed.
   void note_timing(uint64_t value);
   Retained& retained(uint64_t value) noexcept { return retained_[timeline_.place(value)]; }

@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "aql/amd_abi.hpp"
+#include "engine/completion/timeline/event_time.hpp"
 #include "engine/runtime/counters.hpp"
 #include "engine/runtime/error.hpp"
-#include "engine/stream/event/event_time.hpp"
 #include "engine/stream/streams_state.hpp"
 
 namespace uptempo {

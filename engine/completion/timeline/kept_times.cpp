@@ -21,6 +21,15 @@ void KeptTimes::expect(size_t place, uint64_t value, Read read) {
   entry.value = value;
   entry.read = std::move(read);
   entry.times.clear();
+  entry.wanted.clear();
+}
+
+void KeptTimes::want(size_t place, const Completion& publication,
+                     const std::shared_ptr<EventTime>& event) {
+  Entry& entry = entries_[place];
+  if (entry.read) entry.wanted.emplace_back(publication, event);
+  event->expect(publication);
+  if (!entry.read && !entry.times.empty()) event->set(publication, entry.times.back().end_ns);
 }
 
 void KeptTimes::keep(size_t place) { keep(entries_[place]); }
@@ -36,6 +45,31 @@ void KeptTimes::keep(Entry& entry) {
   if (!entry.read) return;
   entry.read(entry.times);
   entry.read = nullptr;
+  for (const auto& [publication, event] : entry.wanted)
+    event->set(publication, entry.times.back().end_ns);
+  entry.wanted.clear();
+}
+
+void EventTime::expect(const Completion& publication) {
+  const std::lock_guard lock(mutex_);
+  publication_ = publication;
+  ns_.reset();
+}
+
+void EventTime::set(const Completion& publication, uint64_t ns) {
+  const std::lock_guard lock(mutex_);
+  if (publication_ == publication) ns_ = ns;
+}
+
+void EventTime::set(uint64_t ns) {
+  const std::lock_guard lock(mutex_);
+  publication_ = {};
+  ns_ = ns;
+}
+
+std::optional<uint64_t> EventTime::ns() const {
+  const std::lock_guard lock(mutex_);
+  return ns_;
 }
 
 }  // namespace uptempo::detail

@@ -1,6 +1,6 @@
 // KeptTimes: device times of a timeline's timed publications. It reads them from the signals before
-// these are reused, and keeps them until a later timed publication takes the place. Private to
-// Timeline.
+// these are reused, and keeps them until a later timed publication takes the place. TimedEvents may
+// want the time of a publication's last packet. Private to Timeline.
 //
 // Separate from the publications (publication_ring.hpp), because most publications are not timed.
 //
@@ -10,11 +10,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "engine/completion/completion.hpp"
 #include "engine/completion/packet_time.hpp"
+#include "engine/completion/timeline/event_time.hpp"
 
 namespace uptempo::detail {
 
@@ -28,11 +31,19 @@ class KeptTimes {
 
   explicit KeptTimes(size_t places) : entries_(places) {}
 
-  // So that expect(), and reading that many times, do not allocate.
-  void reserve(size_t place, size_t times) { entries_[place].times.reserve(times); }
+  // So that expect(), reading that many times, and one want() do not allocate.
+  void reserve(size_t place, size_t times) {
+    entries_[place].times.reserve(times);
+    entries_[place].wanted.reserve(1);
+  }
   // `read` reads the times of `value`, a publication in this place.
   void expect(size_t place, uint64_t value, Read read);
   void forget(size_t place) noexcept { entries_[place] = {}; }
+  // True if the place holds, or will hold, the times of `value`.
+  bool has(size_t place, uint64_t value) const noexcept { return entries_[place].value == value; }
+  // Sets `event` to the time of a timed publication's last packet: at once if it is known, otherwise
+  // when it is read. Throws std::bad_alloc and changes nothing.
+  void want(size_t place, const Completion& publication, const std::shared_ptr<EventTime>& event);
   // Reads the times of a completed publication; once, however often it is called.
   void keep(size_t place);
   // Empty if the place holds times of another publication or none.
@@ -47,6 +58,7 @@ class KeptTimes {
     uint64_t value = 0;
     Read read;  // empty: nothing, or nothing more, to read
     std::vector<PacketTime> times;
+    std::vector<std::pair<Completion, std::shared_ptr<EventTime>>> wanted;
   };
   static void keep(Entry& entry);
 
@@ -58,6 +70,7 @@ void KeptTimes::close(F&& is_complete) {
   for (Entry& entry : entries_) {
     if (is_complete(entry.value)) keep(entry);
     entry.read = nullptr;
+    entry.wanted.clear();
   }
 }
 

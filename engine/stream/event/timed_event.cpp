@@ -1,37 +1,10 @@
 #include "engine/stream/event/timed_event.hpp"
 
+#include "engine/completion/timeline/event_time.hpp"
 #include "engine/completion/timeline/kept_times.hpp"
 #include "engine/runtime/error.hpp"
-#include "engine/stream/event/event_time.hpp"
 
 namespace uptempo {
-
-namespace detail {
-
-void EventTime::expect(const Timeline& timeline, uint64_t epoch) {
-  const std::lock_guard lock(mutex_);
-  timeline_ = &timeline;
-  epoch_ = epoch;
-  ns_.reset();
-}
-
-void EventTime::set(const Timeline& timeline, uint64_t epoch, uint64_t ns) {
-  const std::lock_guard lock(mutex_);
-  if (timeline_ == &timeline && epoch_ == epoch) ns_ = ns;
-}
-
-void EventTime::set(uint64_t ns) {
-  const std::lock_guard lock(mutex_);
-  timeline_ = nullptr;
-  ns_ = ns;
-}
-
-std::optional<uint64_t> EventTime::ns() const {
-  const std::lock_guard lock(mutex_);
-  return ns_;
-}
-
-}  // namespace detail
 
 TimedEvent::TimedEvent() : time_(std::make_shared<detail::EventTime>()) {}
 

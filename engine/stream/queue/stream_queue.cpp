@@ -62,8 +62,7 @@ StreamQueue::StreamQueue(const Agent& agent, const StreamQueueOptions& options)
       acquires_system_always_(options.system_acquires ||
                               kernargs_go_stale_in_l2(memory_model(agent), place().is_on_device())),
       shapes_(facts(), kInBetween),
-      closers_(timeline_.places()),
-      marker_times_(timeline_) {
+      closers_(timeline_.places()) {
   if (options.priority != StreamPriority::normal)
     check(hsa_amd_queue_set_priority(handle(), driver_priority(options.priority)),
           "hsa_amd_queue_set_priority", "a priority other than normal");
@@ -240,11 +239,9 @@ uint64_t StreamQueue::publish(aql::Packet64& packet, aql::HeaderFlags flags, boo
     flags.release = FenceScope::system;
     const hsa_signal_t completion = signals_.take(SignalKind::interrupt);
     packet.set_completion_signal(completion);
-    const uint64_t epoch = timeline_.begin(completion);
-    publications_level_.set(timeline_.pending());
+    const uint64_t epoch = begin(completion);
     Retained& held = retained(epoch);
     held.slabs = kernargs_.publish(kernarg_cursor_);
-    held.completion = completion;
     held.loans.swap(loans_);
     closers_[timeline_.place(epoch)] =
         aql::packet_type(packet.header()) == aql::PacketType::kernel_dispatch ? place : 0;
@@ -331,19 +328,18 @@ Event StreamQueue::timed_event_for(StreamPosition& position,
   uint64_t epoch = position.epoch;
   const bool is_closed = epoch != open_epoch();
   if (is_closed && timeline_.is_done(epoch)) return finished_event(position);
-  if (is_closed && marker_times_.has(epoch)) {  // a marker of another request
+  if (is_closed && timeline_.has_times(epoch)) {  // its marker was timed for another request
     count(&CounterBlock::markers_elided);
-    marker_times_.share(epoch, time);
+    timeline_.want_time(epoch, time);
   } else {
     await_closable(lock);
     epoch = open_epoch();
     timeline_.expect_times(epoch, 1);
-    marker_times_.begin(epoch, time);
     mark();
     timeline_.time([this, epoch](std::vector<PacketTime>& times) {
       times.push_back(time_of(retained(epoch).completion));
-      marker_times_.set(epoch, times.back().end_ns);
     });
+    timeline_.want_time(epoch, time);
   }
   return event_at(epoch, position);
 }

@@ -49,7 +49,6 @@
 #include "engine/stream/event/event.hpp"
 #include "engine/stream/queue/cu_mask.hpp"
 #include "engine/stream/queue/detail/stream_turn.hpp"
-#include "engine/stream/queue/marker_times.hpp"
 #include "engine/stream/queue/signal_waits.hpp"
 #include "engine/stream/queue/stream_priority.hpp"
 
@@ -233,7 +232,6 @@ class StreamQueue final : private StreamSpills, public QueueResources {
   // Per unfinished epoch, by place: index plus one of the launch that closed it, or of the gate (a
   // wait for a caller's signal). 0: a marker, which no packet needs to follow.
   std::vector<uint64_t> closers_;
-  MarkerTimes marker_times_;
   uint64_t open_bytes_ = 0;
   bool open_holds_ = false;    // the open epoch has kernels that may read their packets
   uint64_t last_barrier_ = 0;  // last packet with a barrier bit, index plus one
