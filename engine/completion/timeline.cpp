@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "engine/completion/timeline/timeline_list.hpp"
+#include "engine/completion/waiter.hpp"
 #include "engine/runtime/session.hpp"
 
 namespace uptempo {
@@ -278,6 +279,17 @@ void Timeline::lent_to(uint64_t value, Timeline& borrower, uint64_t until) noexc
 void Timeline::end_loan(uint64_t value) noexcept {
   const std::lock_guard lock(mutex_);
   loans_.remove(value);
+}
+
+void Timeline::await_loans(Deadline deadline) noexcept {
+  for (detail::Waiter waiter(deadline);;) {
+    std::optional<Completion> reader;
+    if (loans_.any()) {
+      const std::lock_guard lock(mutex_);
+      reader = loans_.reader(publications_.last_known());
+    }
+    if (!reader || !waiter.wait(*reader)) return;
+  }
 }
 
 bool Timeline::keep_if_lent(hsa_signal_t signal) noexcept {

@@ -158,6 +158,9 @@ class Timeline {
     const std::lock_guard lock(mutex_);
     loans_.take_returned(std::forward<F>(give_back));
   }
+  // Blocks until the packets that wait for the signals of complete publications have read them, or
+  // the deadline. Does not wait for packets that may never do so.
+  void await_loans(Deadline deadline) noexcept;
   // Calls f(signal) for each signal on loan, which must live until the borrowers' queues are
   // destroyed. Requires close() before.
   template <class F>

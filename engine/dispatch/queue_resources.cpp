@@ -181,9 +181,10 @@ QueueResources::~QueueResources() {
       common_->lose_work();
     }
   }
-  // Packets of other queues may still read them.
-  if (usable())
+  if (usable()) {
+    timeline_.await_loans(Deadline::after(options_.drain_timeout));
     timeline_.for_each_loan([this](hsa_signal_t signal) { signals_.leave_to_session(signal); });
+  }
   timeline_.release();
 }
 

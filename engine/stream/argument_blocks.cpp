@@ -35,6 +35,8 @@ ArgumentBlocks::ArgumentBlocks(const Agent* agent, const KernelInfo& kernel, uin
       implicit_words_(kernel.arguments.implicit_words().size()),
       most_(most) {}
 
+ArgumentBlocks::~ArgumentBlocks() = default;
+
 ArgumentBlock* ArgumentBlocks::find_free() noexcept {
   // Never-used blocks first, so that all alternating arguments stay stored.
   if (unused_ != blocks_.size()) return blocks_[unused_].get();

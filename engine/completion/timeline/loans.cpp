@@ -49,6 +49,18 @@ bool Loans::keep(hsa_signal_t signal) noexcept {
   return true;
 }
 
+std::optional<Completion> Loans::reader(uint64_t complete) noexcept {
+  sweep();
+  for (const Loan& loan : all_) {
+    if (loan.value > complete) continue;
+    if (loan.borrower == nullptr) return Completion();
+    if (loan.until <= loan.borrower->last_begun() &&
+        loan.borrower->error().load(std::memory_order_acquire) == HSA_STATUS_SUCCESS)
+      return completion_of(*loan.borrower, loan.until);
+  }
+  return {};
+}
+
 void Loans::sweep() noexcept {
   for (size_t i = 0; i < all_.size();) {
     // Acquire, in is_done(): the packet has read the signal before the signal is used again.

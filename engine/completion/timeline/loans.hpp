@@ -14,11 +14,10 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
-namespace uptempo {
-class Timeline;
-}
+#include "engine/completion/completion.hpp"
 
 namespace uptempo::detail {
 
@@ -51,6 +50,10 @@ class Loans {
     returned_.clear();
     note();
   }
+  // Returns the borrower of a loan that will end: that of a publication up to `complete`, which is
+  // published and has not failed. The empty Completion: its packet is about to be published. Empty
+  // if there is none.
+  std::optional<Completion> reader(uint64_t complete) noexcept;
   // Calls f(signal) for each signal on loan.
   template <class F>
   void for_each(F&& f) noexcept {

@@ -45,9 +45,9 @@ CopyLane::~CopyLane() {
   timeline_.close();
   watch_.stop();
   if (watch_.usable()) {
-    // Packets of other queues may still read some, and the engine may still write them.
+    timeline_.await_loans(Deadline::after(options_.drain_timeout));
     timeline_.for_each_loan([this](hsa_signal_t signal) { signals_.leave_to_session(signal); });
-    if (lost) signals_.leave_to_session();
+    if (lost) signals_.leave_to_session();  // the engine may still write them
   }
   timeline_.release();
 }

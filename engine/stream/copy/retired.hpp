@@ -24,7 +24,7 @@
 #include <optional>
 #include <vector>
 
-#include "engine/completion/uses.hpp"
+#include "engine/completion/detail/uses.hpp"
 #include "engine/memory/buffer.hpp"
 #include "engine/memory/host_pin.hpp"
 #include "engine/memory/kernarg_memory.hpp"

@@ -19,7 +19,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/completion/uses.hpp"
+#include "engine/completion/detail/uses.hpp"
 #include "engine/memory/buffer.hpp"
 
 namespace uptempo::detail {

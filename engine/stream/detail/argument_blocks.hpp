@@ -21,12 +21,12 @@
 #include <memory>
 #include <vector>
 
-#include "engine/completion/uses.hpp"
+#include "engine/completion/detail/uses.hpp"
 #include "engine/dispatch/detail/dispatch_shape.hpp"
-#include "engine/memory/kernarg_memory.hpp"
 
 namespace uptempo::detail {
 
+class KernargMemory;
 class StreamQueue;
 
 struct ArgumentBlock {
@@ -55,6 +55,7 @@ class ArgumentBlocks {
   // device memory.
   ArgumentBlocks(const Agent* agent, const KernelInfo& kernel, uint32_t most,
                  bool on_device) noexcept;
+  ~ArgumentBlocks();
   // Returns the block that a launch of that shape in that queue can read and whose shadow `holds`
   // its explicit arguments; otherwise null.
   template <class Holds>

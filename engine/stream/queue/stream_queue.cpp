@@ -76,8 +76,7 @@ StreamQueue::StreamQueue(const Parts& parts, std::span<const hsa_signal_t> signa
       stream_options_(checked(options)),
       acquires_system_always_(options.system_acquires),
       shapes_(facts(), kInBetween),
-      closers_(timeline_.places()),
-      marker_times_(timeline_) {}
+      closers_(timeline_.places()) {}
 
 StreamQueue::Turn StreamQueue::take_turn(const KernelInfo& kernel, const Grid& grid,
                                          bool with_block) {

@@ -334,13 +334,31 @@ TEST_CASE("the end of a timeline names the signals that packets may still read",
     timeline.lent_to(value, borrower, until);
     signal.set(0);
     timeline.close();
+    timeline.await_loans(Deadline::now());
     CHECK(on_loan_of(timeline) == one);
-    reader.set(0);
+    std::thread device([&] { hsa_signal_store_screlease(reader.handle(), 0); });
+    timeline.await_loans(soon());
+    device.join();
     CHECK(on_loan_of(timeline) == none);
   }
-  SECTION("its packet is not published yet") {
+  SECTION("its packet is published meanwhile") {
     signal.set(0);
     timeline.close();
+    timeline.await_loans(Deadline::now());
+    CHECK(on_loan_of(timeline) == one);
+    std::thread publisher([&] {
+      hsa_signal_store_screlease(reader.handle(), 0);
+      timeline.lent_to(value, borrower, until);
+    });
+    timeline.await_loans(soon());
+    publisher.join();
+    CHECK(on_loan_of(timeline) == none);
+  }
+  SECTION("its borrower has not begun") {
+    timeline.lent_to(value, borrower, until + 1);
+    signal.set(0);
+    timeline.close();
+    timeline.await_loans(Deadline::never());
     CHECK(on_loan_of(timeline) == one);
   }
   SECTION("the publication is lost") {
@@ -349,6 +367,7 @@ TEST_CASE("the end of a timeline names the signals that packets may still read",
     timeline.fail_too(borrower, value);
     timeline.fail(HSA_STATUS_ERROR, "gone");
     timeline.close();
+    timeline.await_loans(Deadline::never());
     CHECK(on_loan_of(timeline) == one);
     CHECK(borrower.failed());
   }
@@ -357,6 +376,7 @@ TEST_CASE("the end of a timeline names the signals that packets may still read",
     signal.set(0);
     borrower.fail(HSA_STATUS_ERROR, "gone");
     timeline.close();
+    timeline.await_loans(Deadline::never());
     CHECK(on_loan_of(timeline) == one);
   }
   SECTION("the timeline is reused before the loan has ended") {
