@@ -213,7 +213,10 @@ constexpr uint32_t kBarrierBit = 1u << HSA_PACKET_HEADER_BARRIER;
   const uint64_t doorbells = writer_->commit(
       slots, Packets{publication, from, count, follows ? kBarrierBit : 0, end},
       from == 0 ? publication.chunking : aql::Chunking{.chunk = publication.chunking.chunk});
-  count_packets(publication, from, count, doorbells, is_last, publication.costs(from, count));
+  aql::HeaderCosts costs = publication.costs(from, count);
+  if (follows) [[unlikely]]
+    costs.barriers += (publication.header(from) & kBarrierBit) == 0;
+  count_packets(publication, from, count, doorbells, is_last, costs);
   if (is_last) [[likely]]
     return retain(publication);
   publication.published += count;

@@ -142,6 +142,20 @@ TEST_CASE("a batch longer than the ring is published in parts", "[submit]") {
   CHECK((Counters::now() - before).batches == 1);
 }
 
+TEST_CASE("barrier bits that parts add are counted", "[submit]") {
+  DoubleDevice device({.device = {.ring_size = 16}});
+  const auto kernel = number_kernel();
+  BatchSubmitter batch(device.queue(), {});
+  const Counters before = Counters::now();
+  for (uint32_t i = 0; i < 100; ++i) batch.dispatch(kernel, Grid{1}, i).without_barrier();
+  CHECK(batch.submit().wait(soon(), kActiveWait));
+  uint64_t barriers = 0;
+  for (const auto& done : device.processor().completed())
+    barriers += aql::header_flags(done.packet.header()).barrier == aql::Barrier::on;
+  CHECK(barriers == 14 + 14 + 1);  // of barrier packets, of packets after one, of the last packet
+  CHECK((Counters::now() - before).barrier_bits == barriers);
+}
+
 TEST_CASE("explain() describes the plan of the last submission, packet by packet", "[submit]") {
   for (const FencePolicy policy : {FencePolicy::planned, FencePolicy::system_everywhere}) {
     for (const uint32_t count : {1u, 2u, 5u}) {
