@@ -15,16 +15,14 @@ extern "C" {
 
 hipError_t hipMemcpyAsync(void* to, const void* from, size_t bytes, hipMemcpyKind kind,
                           hipStream_t stream) {
-  static const auto real = original<decltype(hipMemcpyAsync)>("hipMemcpyAsync");
+  static const auto real = UPTEMPO_ORIGINAL(hipMemcpyAsync);
   return follow_copy(
       stream, [&] { return call_original(real, to, from, bytes, kind, stream); },
       line(to, from, bytes, kind));
 }
 
-hipError_t memcpy_async_spt(void* to, const void* from, size_t bytes, hipMemcpyKind kind,
-                            hipStream_t stream) UPTEMPO_SYMBOL("hipMemcpyAsync_spt");
-hipError_t memcpy_async_spt(void* to, const void* from, size_t bytes, hipMemcpyKind kind,
-                            hipStream_t stream) {
+UPTEMPO_FUNCTION("hipMemcpyAsync_spt", memcpy_async_spt, void* to, const void* from, size_t bytes,
+                 hipMemcpyKind kind, hipStream_t stream) {
   static const auto real = original<decltype(memcpy_async_spt)>("hipMemcpyAsync_spt");
   return follow_copy(
       per_thread(stream), [&] { return call_original(real, to, from, bytes, kind, stream); },
@@ -33,17 +31,15 @@ hipError_t memcpy_async_spt(void* to, const void* from, size_t bytes, hipMemcpyK
 
 hipError_t hipMemcpyWithStream(void* to, const void* from, size_t bytes, hipMemcpyKind kind,
                                hipStream_t stream) {
-  static const auto real = original<decltype(hipMemcpyWithStream)>("hipMemcpyWithStream");
+  static const auto real = UPTEMPO_ORIGINAL(hipMemcpyWithStream);
   return follow_copy(
       stream, [&] { return call_original(real, to, from, bytes, kind, stream); },
       line(to, from, bytes, kind));
 }
 
 // HIP 6 declares the source const.
-hipError_t memcpy_htod_async(hipDeviceptr_t to, const void* from, size_t bytes, hipStream_t stream)
-    UPTEMPO_SYMBOL("hipMemcpyHtoDAsync");
-hipError_t memcpy_htod_async(hipDeviceptr_t to, const void* from, size_t bytes,
-                             hipStream_t stream) {
+UPTEMPO_FUNCTION("hipMemcpyHtoDAsync", memcpy_htod_async, hipDeviceptr_t to, const void* from,
+                 size_t bytes, hipStream_t stream) {
   static const auto real = original<decltype(memcpy_htod_async)>("hipMemcpyHtoDAsync");
   return follow_copy(
       stream, [&] { return call_original(real, to, from, bytes, stream); },
@@ -51,7 +47,7 @@ hipError_t memcpy_htod_async(hipDeviceptr_t to, const void* from, size_t bytes,
 }
 
 hipError_t hipMemcpyDtoHAsync(void* to, hipDeviceptr_t from, size_t bytes, hipStream_t stream) {
-  static const auto real = original<decltype(hipMemcpyDtoHAsync)>("hipMemcpyDtoHAsync");
+  static const auto real = UPTEMPO_ORIGINAL(hipMemcpyDtoHAsync);
   return follow_copy(
       stream, [&] { return call_original(real, to, from, bytes, stream); },
       line(to, from, bytes, hipMemcpyDeviceToHost));
@@ -59,7 +55,7 @@ hipError_t hipMemcpyDtoHAsync(void* to, hipDeviceptr_t from, size_t bytes, hipSt
 
 hipError_t hipMemcpyDtoDAsync(hipDeviceptr_t to, hipDeviceptr_t from, size_t bytes,
                               hipStream_t stream) {
-  static const auto real = original<decltype(hipMemcpyDtoDAsync)>("hipMemcpyDtoDAsync");
+  static const auto real = UPTEMPO_ORIGINAL(hipMemcpyDtoDAsync);
   return follow_copy(
       stream, [&] { return call_original(real, to, from, bytes, stream); },
       line(to, from, bytes, hipMemcpyDeviceToDevice));
@@ -67,7 +63,7 @@ hipError_t hipMemcpyDtoDAsync(hipDeviceptr_t to, hipDeviceptr_t from, size_t byt
 
 hipError_t hipMemcpy2DAsync(void* to, size_t to_pitch, const void* from, size_t from_pitch,
                             size_t width, size_t height, hipMemcpyKind kind, hipStream_t stream) {
-  static const auto real = original<decltype(hipMemcpy2DAsync)>("hipMemcpy2DAsync");
+  static const auto real = UPTEMPO_ORIGINAL(hipMemcpy2DAsync);
   return follow_copy(
       stream,
       [&] {
@@ -76,12 +72,9 @@ hipError_t hipMemcpy2DAsync(void* to, size_t to_pitch, const void* from, size_t 
       rows(to, to_pitch, from, from_pitch, width, height, kind));
 }
 
-hipError_t memcpy_2d_async_spt(void* to, size_t to_pitch, const void* from, size_t from_pitch,
-                               size_t width, size_t height, hipMemcpyKind kind, hipStream_t stream)
-    UPTEMPO_SYMBOL("hipMemcpy2DAsync_spt");
-hipError_t memcpy_2d_async_spt(void* to, size_t to_pitch, const void* from, size_t from_pitch,
-                               size_t width, size_t height, hipMemcpyKind kind,
-                               hipStream_t stream) {
+UPTEMPO_FUNCTION("hipMemcpy2DAsync_spt", memcpy_2d_async_spt, void* to, size_t to_pitch,
+                 const void* from, size_t from_pitch, size_t width, size_t height,
+                 hipMemcpyKind kind, hipStream_t stream) {
   static const auto real = original<decltype(memcpy_2d_async_spt)>("hipMemcpy2DAsync_spt");
   return follow_copy(
       per_thread(stream),
@@ -94,7 +87,7 @@ hipError_t memcpy_2d_async_spt(void* to, size_t to_pitch, const void* from, size
 // HIP makes a three-dimensional copy of it, whose parameters it returns. Those of HIP 5.2 have the
 // source's pitch on both sides, and HIP copies so.
 hipError_t hipMemcpyParam2DAsync(const hip_Memcpy2D* copy, hipStream_t stream) {
-  static const auto real = original<decltype(hipMemcpyParam2DAsync)>("hipMemcpyParam2DAsync");
+  static const auto real = UPTEMPO_ORIGINAL(hipMemcpyParam2DAsync);
   return follow(
       stream, [&] { return call_original(real, copy, stream); },
       [&](hipGraphNode_t node) {
@@ -111,15 +104,14 @@ hipError_t hipMemcpyParam2DAsync(const hip_Memcpy2D* copy, hipStream_t stream) {
 }
 
 hipError_t hipMemcpy3DAsync(const hipMemcpy3DParms* copy, hipStream_t stream) {
-  static const auto real = original<decltype(hipMemcpy3DAsync)>("hipMemcpy3DAsync");
+  static const auto real = UPTEMPO_ORIGINAL(hipMemcpy3DAsync);
   return follow(
       stream, [&] { return call_original(real, copy, stream); },
       [&](hipGraphNode_t node) { CopyLedger::instance().record(node, *copy); });
 }
 
-hipError_t memcpy_3d_async_spt(const hipMemcpy3DParms* copy, hipStream_t stream)
-    UPTEMPO_SYMBOL("hipMemcpy3DAsync_spt");
-hipError_t memcpy_3d_async_spt(const hipMemcpy3DParms* copy, hipStream_t stream) {
+UPTEMPO_FUNCTION("hipMemcpy3DAsync_spt", memcpy_3d_async_spt, const hipMemcpy3DParms* copy,
+                 hipStream_t stream) {
   static const auto real = original<decltype(memcpy_3d_async_spt)>("hipMemcpy3DAsync_spt");
   return follow(
       per_thread(stream), [&] { return call_original(real, copy, stream); },
@@ -127,22 +119,18 @@ hipError_t memcpy_3d_async_spt(const hipMemcpy3DParms* copy, hipStream_t stream)
 }
 
 // HIP's header overloads this function.
-hipError_t memcpy_to_symbol_async(const void* symbol, const void* from, size_t bytes, size_t offset,
-                                  hipMemcpyKind kind, hipStream_t stream)
-    UPTEMPO_SYMBOL("hipMemcpyToSymbolAsync");
-hipError_t memcpy_to_symbol_async(const void* symbol, const void* from, size_t bytes, size_t offset,
-                                  hipMemcpyKind kind, hipStream_t stream) {
+UPTEMPO_FUNCTION("hipMemcpyToSymbolAsync", memcpy_to_symbol_async, const void* symbol,
+                 const void* from, size_t bytes, size_t offset, hipMemcpyKind kind,
+                 hipStream_t stream) {
   static const auto real = original<decltype(memcpy_to_symbol_async)>("hipMemcpyToSymbolAsync");
   return follow(
       stream, [&] { return call_original(real, symbol, from, bytes, offset, kind, stream); },
       [&](hipGraphNode_t node) { enter(node, copy_to_symbol(symbol, from, bytes, offset, kind)); });
 }
 
-hipError_t memcpy_to_symbol_async_spt(const void* symbol, const void* from, size_t bytes,
-                                      size_t offset, hipMemcpyKind kind, hipStream_t stream)
-    UPTEMPO_SYMBOL("hipMemcpyToSymbolAsync_spt");
-hipError_t memcpy_to_symbol_async_spt(const void* symbol, const void* from, size_t bytes,
-                                      size_t offset, hipMemcpyKind kind, hipStream_t stream) {
+UPTEMPO_FUNCTION("hipMemcpyToSymbolAsync_spt", memcpy_to_symbol_async_spt, const void* symbol,
+                 const void* from, size_t bytes, size_t offset, hipMemcpyKind kind,
+                 hipStream_t stream) {
   static const auto real =
       original<decltype(memcpy_to_symbol_async_spt)>("hipMemcpyToSymbolAsync_spt");
   return follow(
@@ -152,22 +140,17 @@ hipError_t memcpy_to_symbol_async_spt(const void* symbol, const void* from, size
 }
 
 // HIP's header overloads this function.
-hipError_t memcpy_from_symbol_async(void* to, const void* symbol, size_t bytes, size_t offset,
-                                    hipMemcpyKind kind, hipStream_t stream)
-    UPTEMPO_SYMBOL("hipMemcpyFromSymbolAsync");
-hipError_t memcpy_from_symbol_async(void* to, const void* symbol, size_t bytes, size_t offset,
-                                    hipMemcpyKind kind, hipStream_t stream) {
+UPTEMPO_FUNCTION("hipMemcpyFromSymbolAsync", memcpy_from_symbol_async, void* to, const void* symbol,
+                 size_t bytes, size_t offset, hipMemcpyKind kind, hipStream_t stream) {
   static const auto real = original<decltype(memcpy_from_symbol_async)>("hipMemcpyFromSymbolAsync");
   return follow(
       stream, [&] { return call_original(real, to, symbol, bytes, offset, kind, stream); },
       [&](hipGraphNode_t node) { enter(node, copy_from_symbol(to, symbol, bytes, offset, kind)); });
 }
 
-hipError_t memcpy_from_symbol_async_spt(void* to, const void* symbol, size_t bytes, size_t offset,
-                                        hipMemcpyKind kind, hipStream_t stream)
-    UPTEMPO_SYMBOL("hipMemcpyFromSymbolAsync_spt");
-hipError_t memcpy_from_symbol_async_spt(void* to, const void* symbol, size_t bytes, size_t offset,
-                                        hipMemcpyKind kind, hipStream_t stream) {
+UPTEMPO_FUNCTION("hipMemcpyFromSymbolAsync_spt", memcpy_from_symbol_async_spt, void* to,
+                 const void* symbol, size_t bytes, size_t offset, hipMemcpyKind kind,
+                 hipStream_t stream) {
   static const auto real =
       original<decltype(memcpy_from_symbol_async_spt)>("hipMemcpyFromSymbolAsync_spt");
   return follow(

@@ -38,7 +38,7 @@ extern "C" {
 hipError_t hipGraphAddMemcpyNode(hipGraphNode_t* node, hipGraph_t graph,
                                  const hipGraphNode_t* after, size_t count,
                                  const hipMemcpy3DParms* copy) {
-  static const auto real = original<decltype(hipGraphAddMemcpyNode)>("hipGraphAddMemcpyNode");
+  static const auto real = UPTEMPO_ORIGINAL(hipGraphAddMemcpyNode);
   return then(call_original(real, node, graph, after, count, copy),
               [&] { ledger().record(*node, *copy); });
 }
@@ -46,7 +46,7 @@ hipError_t hipGraphAddMemcpyNode(hipGraphNode_t* node, hipGraph_t graph,
 hipError_t hipGraphAddMemcpyNode1D(hipGraphNode_t* node, hipGraph_t graph,
                                    const hipGraphNode_t* after, size_t count, void* to,
                                    const void* from, size_t bytes, hipMemcpyKind kind) {
-  static const auto real = original<decltype(hipGraphAddMemcpyNode1D)>("hipGraphAddMemcpyNode1D");
+  static const auto real = UPTEMPO_ORIGINAL(hipGraphAddMemcpyNode1D);
   return then(call_original(real, node, graph, after, count, to, from, bytes, kind),
               [&] { ledger().record(*node, line(to, from, bytes, kind)); });
 }
@@ -55,8 +55,7 @@ hipError_t hipGraphAddMemcpyNodeToSymbol(hipGraphNode_t* node, hipGraph_t graph,
                                          const hipGraphNode_t* after, size_t count,
                                          const void* symbol, const void* from, size_t bytes,
                                          size_t offset, hipMemcpyKind kind) {
-  static const auto real =
-      original<decltype(hipGraphAddMemcpyNodeToSymbol)>("hipGraphAddMemcpyNodeToSymbol");
+  static const auto real = UPTEMPO_ORIGINAL(hipGraphAddMemcpyNodeToSymbol);
   return then(call_original(real, node, graph, after, count, symbol, from, bytes, offset, kind),
               [&] { enter(*node, copy_to_symbol(symbol, from, bytes, offset, kind)); });
 }
@@ -65,26 +64,21 @@ hipError_t hipGraphAddMemcpyNodeFromSymbol(hipGraphNode_t* node, hipGraph_t grap
                                            const hipGraphNode_t* after, size_t count, void* to,
                                            const void* symbol, size_t bytes, size_t offset,
                                            hipMemcpyKind kind) {
-  static const auto real =
-      original<decltype(hipGraphAddMemcpyNodeFromSymbol)>("hipGraphAddMemcpyNodeFromSymbol");
+  static const auto real = UPTEMPO_ORIGINAL(hipGraphAddMemcpyNodeFromSymbol);
   return then(call_original(real, node, graph, after, count, to, symbol, bytes, offset, kind),
               [&] { enter(*node, copy_from_symbol(to, symbol, bytes, offset, kind)); });
 }
 
-hipError_t add_driver_copy(hipGraphNode_t* node, hipGraph_t graph, const hipGraphNode_t* after,
-                           size_t count, const void* copy, hipCtx_t context)
-    UPTEMPO_SYMBOL("hipDrvGraphAddMemcpyNode");
-hipError_t add_driver_copy(hipGraphNode_t* node, hipGraph_t graph, const hipGraphNode_t* after,
-                           size_t count, const void* copy, hipCtx_t context) {
+UPTEMPO_FUNCTION("hipDrvGraphAddMemcpyNode", add_driver_copy, hipGraphNode_t* node,
+                 hipGraph_t graph, const hipGraphNode_t* after, size_t count, const void* copy,
+                 hipCtx_t context) {
   static const auto real = original<decltype(add_driver_copy)>("hipDrvGraphAddMemcpyNode");
   return then(call_original(real, node, graph, after, count, copy, context),
               [&] { unknown(*node, "hipDrvGraphAddMemcpyNode"); });
 }
 
-hipError_t add_node(hipGraphNode_t* node, hipGraph_t graph, const hipGraphNode_t* after,
-                    size_t count, void* parameters) UPTEMPO_SYMBOL("hipGraphAddNode");
-hipError_t add_node(hipGraphNode_t* node, hipGraph_t graph, const hipGraphNode_t* after,
-                    size_t count, void* parameters) {
+UPTEMPO_FUNCTION("hipGraphAddNode", add_node, hipGraphNode_t* node, hipGraph_t graph,
+                 const hipGraphNode_t* after, size_t count, void* parameters) {
   static const auto real = original<decltype(add_node)>("hipGraphAddNode");
   return then(call_original(real, node, graph, after, count, parameters), [&] {
     if (const auto type = type_of(*node); !type || is_copy(*type))
@@ -93,15 +87,13 @@ hipError_t add_node(hipGraphNode_t* node, hipGraph_t graph, const hipGraphNode_t
 }
 
 hipError_t hipGraphMemcpyNodeSetParams(hipGraphNode_t node, const hipMemcpy3DParms* copy) {
-  static const auto real =
-      original<decltype(hipGraphMemcpyNodeSetParams)>("hipGraphMemcpyNodeSetParams");
+  static const auto real = UPTEMPO_ORIGINAL(hipGraphMemcpyNodeSetParams);
   return then(call_original(real, node, copy), [&] { ledger().record(node, *copy); });
 }
 
 hipError_t hipGraphMemcpyNodeSetParams1D(hipGraphNode_t node, void* to, const void* from,
                                          size_t bytes, hipMemcpyKind kind) {
-  static const auto real =
-      original<decltype(hipGraphMemcpyNodeSetParams1D)>("hipGraphMemcpyNodeSetParams1D");
+  static const auto real = UPTEMPO_ORIGINAL(hipGraphMemcpyNodeSetParams1D);
   return then(call_original(real, node, to, from, bytes, kind),
               [&] { ledger().record(node, line(to, from, bytes, kind)); });
 }
@@ -109,30 +101,26 @@ hipError_t hipGraphMemcpyNodeSetParams1D(hipGraphNode_t node, void* to, const vo
 hipError_t hipGraphMemcpyNodeSetParamsToSymbol(hipGraphNode_t node, const void* symbol,
                                                const void* from, size_t bytes, size_t offset,
                                                hipMemcpyKind kind) {
-  static const auto real = original<decltype(hipGraphMemcpyNodeSetParamsToSymbol)>(
-      "hipGraphMemcpyNodeSetParamsToSymbol");
+  static const auto real = UPTEMPO_ORIGINAL(hipGraphMemcpyNodeSetParamsToSymbol);
   return then(call_original(real, node, symbol, from, bytes, offset, kind),
               [&] { enter(node, copy_to_symbol(symbol, from, bytes, offset, kind)); });
 }
 
 hipError_t hipGraphMemcpyNodeSetParamsFromSymbol(hipGraphNode_t node, void* to, const void* symbol,
                                                  size_t bytes, size_t offset, hipMemcpyKind kind) {
-  static const auto real = original<decltype(hipGraphMemcpyNodeSetParamsFromSymbol)>(
-      "hipGraphMemcpyNodeSetParamsFromSymbol");
+  static const auto real = UPTEMPO_ORIGINAL(hipGraphMemcpyNodeSetParamsFromSymbol);
   return then(call_original(real, node, to, symbol, bytes, offset, kind),
               [&] { enter(node, copy_from_symbol(to, symbol, bytes, offset, kind)); });
 }
 
-hipError_t set_driver_copy(hipGraphNode_t node, const void* copy)
-    UPTEMPO_SYMBOL("hipDrvGraphMemcpyNodeSetParams");
-hipError_t set_driver_copy(hipGraphNode_t node, const void* copy) {
+UPTEMPO_FUNCTION("hipDrvGraphMemcpyNodeSetParams", set_driver_copy, hipGraphNode_t node,
+                 const void* copy) {
   static const auto real = original<decltype(set_driver_copy)>("hipDrvGraphMemcpyNodeSetParams");
   return then(call_original(real, node, copy),
               [&] { unknown(node, "hipDrvGraphMemcpyNodeSetParams"); });
 }
 
-hipError_t set_node(hipGraphNode_t node, void* parameters) UPTEMPO_SYMBOL("hipGraphNodeSetParams");
-hipError_t set_node(hipGraphNode_t node, void* parameters) {
+UPTEMPO_FUNCTION("hipGraphNodeSetParams", set_node, hipGraphNode_t node, void* parameters) {
   static const auto real = original<decltype(set_node)>("hipGraphNodeSetParams");
   return then(call_original(real, node, parameters), [&] {
     if (const auto type = type_of(node); !type || is_copy(*type))
@@ -141,37 +129,34 @@ hipError_t set_node(hipGraphNode_t node, void* parameters) {
 }
 
 // Attributes: a cooperative kernel, a window of the cache, a priority.
-hipError_t set_attribute(hipGraphNode_t node, int attribute, const void* value)
-    UPTEMPO_SYMBOL("hipGraphKernelNodeSetAttribute");
-hipError_t set_attribute(hipGraphNode_t node, int attribute, const void* value) {
+UPTEMPO_FUNCTION("hipGraphKernelNodeSetAttribute", set_attribute, hipGraphNode_t node,
+                 int attribute, const void* value) {
   static const auto real = original<decltype(set_attribute)>("hipGraphKernelNodeSetAttribute");
   return then(call_original(real, node, attribute, value),
               [&] { unknown(node, "hipGraphKernelNodeSetAttribute"); });
 }
 
-hipError_t copy_attributes(hipGraphNode_t from, hipGraphNode_t to)
-    UPTEMPO_SYMBOL("hipGraphKernelNodeCopyAttributes");
-hipError_t copy_attributes(hipGraphNode_t from, hipGraphNode_t to) {
+UPTEMPO_FUNCTION("hipGraphKernelNodeCopyAttributes", copy_attributes, hipGraphNode_t from,
+                 hipGraphNode_t to) {
   static const auto real = original<decltype(copy_attributes)>("hipGraphKernelNodeCopyAttributes");
   return then(call_original(real, from, to),
               [&] { unknown(to, "hipGraphKernelNodeCopyAttributes"); });
 }
 
 hipError_t hipGraphClone(hipGraph_t* clone, hipGraph_t graph) {
-  static const auto real = original<decltype(hipGraphClone)>("hipGraphClone");
+  static const auto real = UPTEMPO_ORIGINAL(hipGraphClone);
   return then(call_original(real, clone, graph), [&] { ledger().copied(graph, *clone); });
 }
 
 hipError_t hipGraphAddChildGraphNode(hipGraphNode_t* node, hipGraph_t graph,
                                      const hipGraphNode_t* after, size_t count, hipGraph_t child) {
-  static const auto real =
-      original<decltype(hipGraphAddChildGraphNode)>("hipGraphAddChildGraphNode");
+  static const auto real = UPTEMPO_ORIGINAL(hipGraphAddChildGraphNode);
   return then(call_original(real, node, graph, after, count, child),
               [&] { ledger().copied(child, child_of(*node)); });
 }
 
 hipError_t hipGraphDestroyNode(hipGraphNode_t node) {
-  static const auto real = original<decltype(hipGraphDestroyNode)>("hipGraphDestroyNode");
+  static const auto real = UPTEMPO_ORIGINAL(hipGraphDestroyNode);
   guarded([&] {
     const KeepLastError keep;
     if (const hipGraph_t child = child_of(node); child != nullptr) ledger().forget_graph(child);
@@ -181,7 +166,7 @@ hipError_t hipGraphDestroyNode(hipGraphNode_t node) {
 }
 
 hipError_t hipGraphDestroy(hipGraph_t graph) {
-  static const auto real = original<decltype(hipGraphDestroy)>("hipGraphDestroy");
+  static const auto real = UPTEMPO_ORIGINAL(hipGraphDestroy);
   guarded([&] {
     const KeepLastError keep;
     ledger().forget_graph(graph);

@@ -64,23 +64,21 @@ extern "C" {
 
 hipError_t hipGraphInstantiate(hipGraphExec_t* executable, hipGraph_t graph, hipGraphNode_t* node,
                                char* log, size_t log_bytes) {
-  static const auto real = original<decltype(hipGraphInstantiate)>("hipGraphInstantiate");
+  static const auto real = UPTEMPO_ORIGINAL(hipGraphInstantiate);
   return after_instantiation(call_original(real, executable, graph, node, log, log_bytes),
                              executable, graph);
 }
 
 hipError_t hipGraphInstantiateWithFlags(hipGraphExec_t* executable, hipGraph_t graph,
                                         unsigned long long flags) {
-  static const auto real =
-      original<decltype(hipGraphInstantiateWithFlags)>("hipGraphInstantiateWithFlags");
+  static const auto real = UPTEMPO_ORIGINAL(hipGraphInstantiateWithFlags);
   return after_instantiation(
       call_original(real, executable, graph, flags), executable, graph,
       (flags & kDeviceLaunch) != 0 ? "instantiated for launches by the device" : "");
 }
 
-hipError_t instantiate_with_params(hipGraphExec_t* executable, hipGraph_t graph, void* parameters)
-    UPTEMPO_SYMBOL("hipGraphInstantiateWithParams");
-hipError_t instantiate_with_params(hipGraphExec_t* executable, hipGraph_t graph, void* parameters) {
+UPTEMPO_FUNCTION("hipGraphInstantiateWithParams", instantiate_with_params,
+                 hipGraphExec_t* executable, hipGraph_t graph, void* parameters) {
   static const auto real =
       original<decltype(instantiate_with_params)>("hipGraphInstantiateWithParams");
   // hipGraphInstantiateParams begin with the flags of hipGraphInstantiateWithFlags.
@@ -94,26 +92,24 @@ hipError_t instantiate_with_params(hipGraphExec_t* executable, hipGraph_t graph,
 }
 
 hipError_t hipGraphLaunch(hipGraphExec_t executable, hipStream_t stream) {
-  static const auto real = original<decltype(hipGraphLaunch)>("hipGraphLaunch");
+  static const auto real = UPTEMPO_ORIGINAL(hipGraphLaunch);
   return launch(executable, stream, stream, real);
 }
 
-hipError_t launch_spt(hipGraphExec_t executable, hipStream_t stream)
-    UPTEMPO_SYMBOL("hipGraphLaunch_spt");
-hipError_t launch_spt(hipGraphExec_t executable, hipStream_t stream) {
+UPTEMPO_FUNCTION("hipGraphLaunch_spt", launch_spt, hipGraphExec_t executable, hipStream_t stream) {
   static const auto real = original<decltype(launch_spt)>("hipGraphLaunch_spt");
   return launch(executable, stream, stream == nullptr ? hipStreamPerThread : stream, real);
 }
 
 hipError_t hipGraphExecDestroy(hipGraphExec_t executable) {
-  static const auto real = original<decltype(hipGraphExecDestroy)>("hipGraphExecDestroy");
+  static const auto real = UPTEMPO_ORIGINAL(hipGraphExecDestroy);
   takeover().destroyed(executable);
   return call_original(real, executable);
 }
 
 hipError_t hipGraphExecUpdate(hipGraphExec_t executable, hipGraph_t graph, hipGraphNode_t* node,
                               hipGraphExecUpdateResult* result) {
-  static const auto real = original<decltype(hipGraphExecUpdate)>("hipGraphExecUpdate");
+  static const auto real = UPTEMPO_ORIGINAL(hipGraphExecUpdate);
   const hipError_t status = call_original(real, executable, graph, node, result);
   if (status == hipSuccess) {
     takeover().updated(executable, graph);
@@ -126,25 +122,20 @@ hipError_t hipGraphExecUpdate(hipGraphExec_t executable, hipGraph_t graph, hipGr
 
 hipError_t hipGraphExecKernelNodeSetParams(hipGraphExec_t executable, hipGraphNode_t node,
                                            const hipKernelNodeParams* parameters) {
-  static const auto real =
-      original<decltype(hipGraphExecKernelNodeSetParams)>("hipGraphExecKernelNodeSetParams");
+  static const auto real = UPTEMPO_ORIGINAL(hipGraphExecKernelNodeSetParams);
   const hipError_t status = call_original(real, executable, node, parameters);
   return status == hipSuccess ? after_change(status, executable, node, *parameters) : status;
 }
 
 hipError_t hipGraphExecMemsetNodeSetParams(hipGraphExec_t executable, hipGraphNode_t node,
                                            const hipMemsetParams* parameters) {
-  static const auto real =
-      original<decltype(hipGraphExecMemsetNodeSetParams)>("hipGraphExecMemsetNodeSetParams");
+  static const auto real = UPTEMPO_ORIGINAL(hipGraphExecMemsetNodeSetParams);
   const hipError_t status = call_original(real, executable, node, parameters);
   return status == hipSuccess ? after_change(status, executable, node, *parameters) : status;
 }
 
-hipError_t exec_set_copy(hipGraphExec_t executable, hipGraphNode_t node,
-                         const hipMemcpy3DParms* copy)
-    UPTEMPO_SYMBOL("hipGraphExecMemcpyNodeSetParams");
-hipError_t exec_set_copy(hipGraphExec_t executable, hipGraphNode_t node,
-                         const hipMemcpy3DParms* copy) {
+UPTEMPO_FUNCTION("hipGraphExecMemcpyNodeSetParams", exec_set_copy, hipGraphExec_t executable,
+                 hipGraphNode_t node, const hipMemcpy3DParms* copy) {
   static const auto real = original<decltype(exec_set_copy)>("hipGraphExecMemcpyNodeSetParams");
   const hipError_t status = call_original(real, executable, node, copy);
   return status == hipSuccess ? after_change(status, executable, node, *copy) : status;
@@ -153,8 +144,7 @@ hipError_t exec_set_copy(hipGraphExec_t executable, hipGraphNode_t node,
 hipError_t hipGraphExecMemcpyNodeSetParams1D(hipGraphExec_t executable, hipGraphNode_t node,
                                              void* to, const void* from, size_t bytes,
                                              hipMemcpyKind kind) {
-  static const auto real =
-      original<decltype(hipGraphExecMemcpyNodeSetParams1D)>("hipGraphExecMemcpyNodeSetParams1D");
+  static const auto real = UPTEMPO_ORIGINAL(hipGraphExecMemcpyNodeSetParams1D);
   return after_change(call_original(real, executable, node, to, from, bytes, kind), executable,
                       node, line(to, from, bytes, kind));
 }
@@ -163,8 +153,7 @@ hipError_t hipGraphExecMemcpyNodeSetParamsToSymbol(hipGraphExec_t executable, hi
                                                    const void* symbol, const void* from,
                                                    size_t bytes, size_t offset,
                                                    hipMemcpyKind kind) {
-  static const auto real = original<decltype(hipGraphExecMemcpyNodeSetParamsToSymbol)>(
-      "hipGraphExecMemcpyNodeSetParamsToSymbol");
+  static const auto real = UPTEMPO_ORIGINAL(hipGraphExecMemcpyNodeSetParamsToSymbol);
   const hipError_t status =
       call_original(real, executable, node, symbol, from, bytes, offset, kind);
   if (status != hipSuccess) return status;
@@ -174,8 +163,7 @@ hipError_t hipGraphExecMemcpyNodeSetParamsToSymbol(hipGraphExec_t executable, hi
 hipError_t hipGraphExecMemcpyNodeSetParamsFromSymbol(hipGraphExec_t executable, hipGraphNode_t node,
                                                      void* to, const void* symbol, size_t bytes,
                                                      size_t offset, hipMemcpyKind kind) {
-  static const auto real = original<decltype(hipGraphExecMemcpyNodeSetParamsFromSymbol)>(
-      "hipGraphExecMemcpyNodeSetParamsFromSymbol");
+  static const auto real = UPTEMPO_ORIGINAL(hipGraphExecMemcpyNodeSetParamsFromSymbol);
   const hipError_t status = call_original(real, executable, node, to, symbol, bytes, offset, kind);
   if (status != hipSuccess) return status;
   return after_symbol(status, executable, node, copy_from_symbol(to, symbol, bytes, offset, kind));
@@ -183,87 +171,75 @@ hipError_t hipGraphExecMemcpyNodeSetParamsFromSymbol(hipGraphExec_t executable, 
 
 hipError_t hipGraphExecHostNodeSetParams(hipGraphExec_t executable, hipGraphNode_t node,
                                          const hipHostNodeParams* parameters) {
-  static const auto real =
-      original<decltype(hipGraphExecHostNodeSetParams)>("hipGraphExecHostNodeSetParams");
+  static const auto real = UPTEMPO_ORIGINAL(hipGraphExecHostNodeSetParams);
   return after_change(call_original(real, executable, node, parameters), executable,
                       "hipGraphExecHostNodeSetParams");
 }
 
 hipError_t hipGraphExecChildGraphNodeSetParams(hipGraphExec_t executable, hipGraphNode_t node,
                                                hipGraph_t child) {
-  static const auto real = original<decltype(hipGraphExecChildGraphNodeSetParams)>(
-      "hipGraphExecChildGraphNodeSetParams");
+  static const auto real = UPTEMPO_ORIGINAL(hipGraphExecChildGraphNodeSetParams);
   return after_change(call_original(real, executable, node, child), executable,
                       "hipGraphExecChildGraphNodeSetParams");
 }
 
 hipError_t hipGraphExecEventRecordNodeSetEvent(hipGraphExec_t executable, hipGraphNode_t node,
                                                hipEvent_t event) {
-  static const auto real = original<decltype(hipGraphExecEventRecordNodeSetEvent)>(
-      "hipGraphExecEventRecordNodeSetEvent");
+  static const auto real = UPTEMPO_ORIGINAL(hipGraphExecEventRecordNodeSetEvent);
   return after_change(call_original(real, executable, node, event), executable,
                       "hipGraphExecEventRecordNodeSetEvent");
 }
 
 hipError_t hipGraphExecEventWaitNodeSetEvent(hipGraphExec_t executable, hipGraphNode_t node,
                                              hipEvent_t event) {
-  static const auto real =
-      original<decltype(hipGraphExecEventWaitNodeSetEvent)>("hipGraphExecEventWaitNodeSetEvent");
+  static const auto real = UPTEMPO_ORIGINAL(hipGraphExecEventWaitNodeSetEvent);
   return after_change(call_original(real, executable, node, event), executable,
                       "hipGraphExecEventWaitNodeSetEvent");
 }
 
-hipError_t exec_set_node(hipGraphExec_t executable, hipGraphNode_t node, void* parameters)
-    UPTEMPO_SYMBOL("hipGraphExecNodeSetParams");
-hipError_t exec_set_node(hipGraphExec_t executable, hipGraphNode_t node, void* parameters) {
+UPTEMPO_FUNCTION("hipGraphExecNodeSetParams", exec_set_node, hipGraphExec_t executable,
+                 hipGraphNode_t node, void* parameters) {
   static const auto real = original<decltype(exec_set_node)>("hipGraphExecNodeSetParams");
   return after_change(call_original(real, executable, node, parameters), executable,
                       "hipGraphExecNodeSetParams");
 }
 
-hipError_t exec_set_driver_copy(hipGraphExec_t executable, hipGraphNode_t node, const void* copy,
-                                hipCtx_t context)
-    UPTEMPO_SYMBOL("hipDrvGraphExecMemcpyNodeSetParams");
-hipError_t exec_set_driver_copy(hipGraphExec_t executable, hipGraphNode_t node, const void* copy,
-                                hipCtx_t context) {
+UPTEMPO_FUNCTION("hipDrvGraphExecMemcpyNodeSetParams", exec_set_driver_copy,
+                 hipGraphExec_t executable, hipGraphNode_t node, const void* copy,
+                 hipCtx_t context) {
   static const auto real =
       original<decltype(exec_set_driver_copy)>("hipDrvGraphExecMemcpyNodeSetParams");
   return after_change(call_original(real, executable, node, copy, context), executable,
                       "hipDrvGraphExecMemcpyNodeSetParams");
 }
 
-hipError_t exec_set_driver_fill(hipGraphExec_t executable, hipGraphNode_t node, const void* fill,
-                                hipCtx_t context)
-    UPTEMPO_SYMBOL("hipDrvGraphExecMemsetNodeSetParams");
-hipError_t exec_set_driver_fill(hipGraphExec_t executable, hipGraphNode_t node, const void* fill,
-                                hipCtx_t context) {
+UPTEMPO_FUNCTION("hipDrvGraphExecMemsetNodeSetParams", exec_set_driver_fill,
+                 hipGraphExec_t executable, hipGraphNode_t node, const void* fill,
+                 hipCtx_t context) {
   static const auto real =
       original<decltype(exec_set_driver_fill)>("hipDrvGraphExecMemsetNodeSetParams");
   return after_change(call_original(real, executable, node, fill, context), executable,
                       "hipDrvGraphExecMemsetNodeSetParams");
 }
 
-hipError_t exec_signals(hipGraphExec_t executable, hipGraphNode_t node, const void* parameters)
-    UPTEMPO_SYMBOL("hipGraphExecExternalSemaphoresSignalNodeSetParams");
-hipError_t exec_signals(hipGraphExec_t executable, hipGraphNode_t node, const void* parameters) {
+UPTEMPO_FUNCTION("hipGraphExecExternalSemaphoresSignalNodeSetParams", exec_signals,
+                 hipGraphExec_t executable, hipGraphNode_t node, const void* parameters) {
   static const auto real =
       original<decltype(exec_signals)>("hipGraphExecExternalSemaphoresSignalNodeSetParams");
   return after_change(call_original(real, executable, node, parameters), executable,
                       "hipGraphExecExternalSemaphoresSignalNodeSetParams");
 }
 
-hipError_t exec_waits(hipGraphExec_t executable, hipGraphNode_t node, const void* parameters)
-    UPTEMPO_SYMBOL("hipGraphExecExternalSemaphoresWaitNodeSetParams");
-hipError_t exec_waits(hipGraphExec_t executable, hipGraphNode_t node, const void* parameters) {
+UPTEMPO_FUNCTION("hipGraphExecExternalSemaphoresWaitNodeSetParams", exec_waits,
+                 hipGraphExec_t executable, hipGraphNode_t node, const void* parameters) {
   static const auto real =
       original<decltype(exec_waits)>("hipGraphExecExternalSemaphoresWaitNodeSetParams");
   return after_change(call_original(real, executable, node, parameters), executable,
                       "hipGraphExecExternalSemaphoresWaitNodeSetParams");
 }
 
-hipError_t set_enabled(hipGraphExec_t executable, hipGraphNode_t node, unsigned int enabled)
-    UPTEMPO_SYMBOL("hipGraphNodeSetEnabled");
-hipError_t set_enabled(hipGraphExec_t executable, hipGraphNode_t node, unsigned int enabled) {
+UPTEMPO_FUNCTION("hipGraphNodeSetEnabled", set_enabled, hipGraphExec_t executable,
+                 hipGraphNode_t node, unsigned int enabled) {
   static const auto real = original<decltype(set_enabled)>("hipGraphNodeSetEnabled");
   return after_change(call_original(real, executable, node, enabled), executable,
                       "hipGraphNodeSetEnabled");

@@ -28,6 +28,9 @@ Function* original(const char* name) noexcept {
   return reinterpret_cast<Function*>(original_address(name));
 }
 
+// The same for a function that HIP's headers declare.
+#define UPTEMPO_ORIGINAL(function) original<decltype(function)>(#function)
+
 // Keeps the calls of this library invisible in the program's hipGetLastError(), after a call of the
 // program that succeeded. Up to HIP 6 the last error is the result of the thread's last call, hence
 // success. HIP 7 keeps the last failure until the program asks for it.

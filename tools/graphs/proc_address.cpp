@@ -11,10 +11,8 @@ using namespace uptempo::graphs;
 
 extern "C" {
 
-hipError_t get_proc_address(const char* symbol, void** function, int version, uint64_t flags,
-                            void* result) UPTEMPO_SYMBOL("hipGetProcAddress");
-hipError_t get_proc_address(const char* symbol, void** function, int version, uint64_t flags,
-                            void* result) {
+UPTEMPO_FUNCTION("hipGetProcAddress", get_proc_address, const char* symbol, void** function,
+                 int version, uint64_t flags, void* result) {
   static const auto real = original<decltype(get_proc_address)>("hipGetProcAddress");
   const hipError_t status = call_original(real, symbol, function, version, flags, result);
   if (status == hipSuccess && function != nullptr && *function != nullptr)
