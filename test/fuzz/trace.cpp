@@ -1,9 +1,8 @@
 // The virtual GPU's trace as aql_dump and fence_scope read it.
-#include "tools/fence_scope/trace/trace.hpp"
+#include "tools/support/trace.hpp"
 #include "test/fuzz/fuzz.hpp"
 #include "tools/aql_dump/input.hpp"
 #include "tools/aql_dump/report.hpp"
-#include "tools/support/program.hpp"
 
 namespace uptempo::fuzz {
 
@@ -14,10 +13,10 @@ void trace(Bytes input) {
     const auto report = aql_dump::report_trace(events, /*queue=*/-1, /*summary_only=*/false);
     (void)report.json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
   });
-  fence_scope::TraceRun run;
-  if (!accepts_or<support::UsageError>([&] { run = fence_scope::trace_of_vgpu(text, "a file"); }))
+  support::TraceRun run;
+  if (!accepts_or<std::runtime_error>([&] { run = support::trace_of_vgpu(text, "a file"); }))
     return;
-  accepts_or<std::invalid_argument>([&] { (void)fence_scope::trace_json(run); });
+  accepts_or<std::invalid_argument>([&] { (void)support::trace_json(run); });
 }
 
 }  // namespace uptempo::fuzz

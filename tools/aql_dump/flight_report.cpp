@@ -6,99 +6,73 @@
 #include <stdexcept>
 #include <string_view>
 
+#include "tools/support/json_field.hpp"
+
 namespace uptempo::aql_dump {
 namespace {
 
 using Json = nlohmann::ordered_json;
+using support::JsonField;
 
-// One line of the file, with checked access to its fields.
-class Line {
- public:
-  Line(const Json& json, size_t number, const std::string& file)
-      : json_(json), number_(number), file_(file) {}
+uint64_t number(const JsonField& line, const char* name) { return line[name].whole<uint64_t>(); }
 
-  [[noreturn]] void refuse(const std::string& what) const {
-    throw std::runtime_error(fmt::format("object {} of '{}' {}", number_, file_, what));
-  }
-  uint64_t number(const char* name) const {
-    const auto it = json_.find(name);
-    if (it == json_.end() || !it->is_number_unsigned())
-      refuse(fmt::format("has no number '{}'", name));
-    return it->get<uint64_t>();
-  }
-  std::string text(const char* name) const {
-    const auto it = json_.find(name);
-    if (it == json_.end() || !it->is_string()) refuse(fmt::format("has no text '{}'", name));
-    return it->get<std::string>();
-  }
-  bool flag(const char* name) const {
-    const auto it = json_.find(name);
-    if (it == json_.end() || !it->is_boolean()) refuse(fmt::format("has no flag '{}'", name));
-    return it->get<bool>();
-  }
-  std::string sizes(const char* name) const {
-    const auto it = json_.find(name);
-    if (it == json_.end() || !it->is_array() || it->size() != 3)
-      refuse(fmt::format("has no three sizes '{}'", name));
-    return it->dump();
-  }
-  bool has(const char* name) const { return json_.contains(name); }
+std::string sizes(const JsonField& line, const char* name) {
+  const JsonField field = line[name];
+  if (field.elements().size() != 3) field.refuse_for("three sizes");
+  return field.json().dump();
+}
 
- private:
-  const Json& json_;
-  const size_t number_;
-  const std::string& file_;
-};
+bool has(const JsonField& line, const char* name) { return line.find(name).has_value(); }
 
 std::string range_of(uint64_t first, uint64_t count) {
   if (count == 1) return fmt::format("packet {}", first);
   return fmt::format("packets {} to {}", first, first + count - 1);
 }
 
-std::string queue_line(const Line& line) {
+std::string queue_line(const JsonField& line) {
   // One after the other, so that an error names the first missing field.
-  const uint64_t queue = line.number("queue");
-  const std::string agent = line.text("agent");
-  const uint64_t ring = line.number("ring");
-  const uint64_t read_index = line.number("read_index");
-  const uint64_t write_index = line.number("write_index");
-  const uint64_t submissions = line.number("submissions");
+  const uint64_t queue = number(line, "queue");
+  const std::string agent = line["agent"].text();
+  const uint64_t ring = number(line, "ring");
+  const uint64_t read_index = number(line, "read_index");
+  const uint64_t write_index = number(line, "write_index");
+  const uint64_t submissions = number(line, "submissions");
   std::string text = fmt::format(
       "queue {}{}: ring of {} packets, read index {}, write index {}, {} submissions\n", queue,
       agent.empty() ? "" : " of " + agent, ring, read_index, write_index, submissions);
-  if (line.has("failure"))
-    text += "  failed: " + line.text("failure") + " (" + line.text("status") + ")\n";
+  if (has(line, "failure"))
+    text += "  failed: " + line["failure"].text() + " (" + line["status"].text() + ")\n";
   return text;
 }
 
-std::string submission_line(const Line& line) {
-  std::string text = fmt::format("  submission {}", line.number("submission"));
-  if (line.has("file")) {
-    text += " at " + line.text("file");
-    text += fmt::format(":{}", line.number("line"));
+std::string submission_line(const JsonField& line) {
+  std::string text = fmt::format("  submission {}", number(line, "submission"));
+  if (has(line, "file")) {
+    text += " at " + line["file"].text();
+    text += fmt::format(":{}", number(line, "line"));
   }
-  text += ": " + line.text("state");
-  const uint64_t packets = line.number("packets");
+  text += ": " + line["state"].text();
+  const uint64_t packets = number(line, "packets");
   text += fmt::format(", {} packet{}", packets, packets == 1 ? "" : "s");
-  if (!line.has("index")) text += ", without slots yet";
+  if (!has(line, "index")) text += ", without slots yet";
   return text + '\n';
 }
 
-std::string packets_line(const Line& line, const std::string& type) {
-  const uint64_t index = line.number("index");
-  const uint64_t packets = line.number("packets");
+std::string packets_line(const JsonField& line, const std::string& type) {
+  const uint64_t index = number(line, "index");
+  const uint64_t packets = number(line, "packets");
   std::string text = fmt::format("    {} {}", range_of(index, packets), type);
-  if (line.has("barrier")) {
-    if (line.flag("barrier")) text += " barrier";
-    text += " acquire=" + line.text("acquire");
-    text += " release=" + line.text("release");
+  if (has(line, "barrier")) {
+    if (line["barrier"].flag()) text += " barrier";
+    text += " acquire=" + line["acquire"].text();
+    text += " release=" + line["release"].text();
   }
-  if (line.has("kernel")) text += " kernel=" + line.text("kernel");
-  if (line.has("kernel_object")) {
-    text += " grid=" + line.sizes("grid");
-    text += " workgroup=" + line.sizes("workgroup");
-    text += fmt::format(" kernarg={:#x}", line.number("kernarg"));
-    if (line.flag("completion_signal")) text += " completion_signal";
+  if (has(line, "kernel")) text += " kernel=" + line["kernel"].text();
+  if (has(line, "kernel_object")) {
+    text += " grid=" + sizes(line, "grid");
+    text += " workgroup=" + sizes(line, "workgroup");
+    text += fmt::format(" kernarg={:#x}", number(line, "kernarg"));
+    if (line["completion_signal"].flag()) text += " completion_signal";
   }
   return text + '\n';
 }
@@ -110,27 +84,34 @@ FlightReport report_flight(const std::vector<Json>& lines, const std::string& na
   FlightReport report;
   report.json["lines"] = Json::array();
   bool has_queue = false, is_shown = true;
-  for (size_t i = 0; i < lines.size(); ++i) {
-    const Line line(lines[i], i + 1, name);
-    const std::string type = line.text("type");
-    std::string text;
+  // The text of a line; updates the state.
+  const auto text_of = [&](const JsonField& line) {
+    const std::string type = line["type"].text();
     if (type == "queue") {
       has_queue = is_shown = true;
-      text = queue_line(line);
-    } else if (!has_queue) {
-      line.refuse(fmt::format("is of type '{}'; a flight record begins with a queue", type));
-    } else if (type == "submission") {
-      const bool is_complete = line.text("state") == "complete";
+      return queue_line(line);
+    }
+    if (!has_queue)
+      line.refuse(fmt::format("its type is '{}'; a flight record begins with a queue", type));
+    if (type == "submission") {
+      const bool is_complete = line["state"].text() == "complete";
       report.unfinished += !is_complete;
       is_shown = !(only_unfinished && is_complete);
-      text = submission_line(line);
-    } else {
-      if (!line.has("submission")) is_shown = true;
-      text = packets_line(line, type);
+      return submission_line(line);
     }
-    if (!is_shown) continue;
-    report.text += text;
-    report.json["lines"].push_back(lines[i]);
+    if (!has(line, "submission")) is_shown = true;
+    return packets_line(line, type);
+  };
+  for (const Json& json : lines) {
+    try {
+      const std::string text = text_of(JsonField(json));
+      if (!is_shown) continue;
+      report.text += text;
+      report.json["lines"].push_back(json);
+    } catch (const std::runtime_error& error) {
+      throw std::runtime_error(
+          fmt::format("object {} of '{}': {}", &json - lines.data() + 1, name, error.what()));
+    }
   }
   if (!has_queue) throw std::runtime_error("'" + name + "' holds no queue; it is no flight record");
   report.text += fmt::format("{} unfinished submissions\n", report.unfinished);

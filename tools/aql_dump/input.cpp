@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <string_view>
 
-#include "tools/support/json_depth.hpp"
+#include "tools/support/json_field.hpp"
 
 namespace uptempo::aql_dump {
 

@@ -1,6 +1,7 @@
 #include "tools/aql_dump/kernel_report.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <engine/program/kernel_start.hpp>
 #include <engine/runtime/error.hpp>
 
@@ -10,13 +11,15 @@
 #include <string_view>
 #include <vector>
 
+#include "tools/support/table.hpp"
+
 namespace uptempo::aql_dump {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr size_t kColumns = 80;
 constexpr size_t kNameColumns = 28;
+constexpr size_t kIndent = 11;  // of continued lines
 
 bool is_one_of(const std::string& name, std::initializer_list<std::string_view> names) {
   return std::ranges::find(names, name) != names.end();
@@ -104,35 +107,6 @@ std::vector<std::string> short_names(const std::vector<std::string>& hidden) {
   return names;
 }
 
-// Words in lines of at most kColumns, each line after `indent`.
-std::string wrapped(std::string_view first_line, std::string_view indent,
-                    const std::vector<std::string>& words) {
-  std::string text;
-  std::string line{first_line};
-  bool is_empty = true;
-  for (const std::string& word : words) {
-    if (!is_empty && line.size() + 1 + word.size() > kColumns) {
-      text += line + '\n';
-      line = indent;
-      is_empty = true;
-    }
-    if (!is_empty) line += ' ';
-    line += word;
-    is_empty = false;
-  }
-  return text + line + '\n';
-}
-
-std::vector<std::string> words_of(std::string_view text) {
-  std::vector<std::string> words;
-  while (!text.empty()) {
-    const size_t end = std::min(text.find(' '), text.size());
-    if (end != 0) words.emplace_back(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return words;
-}
-
 std::string row(const KernelStart& kernel) {
   const auto mark = [](bool is_set) { return is_set ? "yes" : "-"; };
   const auto count = [](uint64_t value) { return value == 0 ? "-" : std::to_string(value); };
@@ -203,12 +177,15 @@ KernelReport report_kernels(const std::string& bytes, const std::string& name) {
     last = &kernel;
     report.text += row(kernel);
     if (!kernel.hidden_arguments.empty())
-      report.text += wrapped("  declares ", "           ", short_names(kernel.hidden_arguments));
-    std::vector<std::string> costs;
+      report.text +=
+          support::wrapped(fmt::format("{}", fmt::join(short_names(kernel.hidden_arguments), " ")),
+                           support::kTerminalColumns, kIndent, "  declares ");
+    std::vector<std::string_view> costs;
     for (const Cost& cost : kCosts)
-      if (cost.applies(kernel))
-        costs.push_back(fmt::format("{}{}", costs.empty() ? "" : "| ", cost.name));
-    if (!costs.empty()) report.text += wrapped("  costs    ", "           ", costs);
+      if (cost.applies(kernel)) costs.push_back(cost.name);
+    if (!costs.empty())
+      report.text += support::wrapped(fmt::format("{}", fmt::join(costs, " | ")),
+                                      support::kTerminalColumns, kIndent, "  costs    ");
     objects.back()["kernels"].push_back(json_of(kernel));
   }
   bool has_remedies = false;
@@ -217,10 +194,9 @@ KernelReport report_kernels(const std::string& bytes, const std::string& name) {
     if (count == 0) continue;
     if (!has_remedies) report.text += "\nremedies\n";
     has_remedies = true;
-    std::vector<std::string> words = words_of(cost.remedy);
-    words.insert(words.begin(),
-                 fmt::format("{} ({} of {} kernels):", cost.name, count, kernels.size()));
-    report.text += wrapped("  ", "    ", words);
+    report.text += support::wrapped(
+        fmt::format("{} ({} of {} kernels): {}", cost.name, count, kernels.size(), cost.remedy),
+        support::kTerminalColumns, 4, "  ");
   }
   if (kernels.empty()) report.text += "no kernels\n";
   return report;

@@ -3,10 +3,10 @@
 #include "tools/aql_dump/flight_report.hpp"
 #include "tools/aql_dump/input.hpp"
 #include "tools/aql_dump/kernel_report.hpp"
-#include "tools/aql_dump/perfetto.hpp"
 #include "tools/aql_dump/report.hpp"
 #include "tools/support/command_line.hpp"
 #include "tools/support/program.hpp"
+#include "tools/support/trace.hpp"
 
 using namespace uptempo;
 
@@ -69,13 +69,17 @@ int main(int argc, char** argv) {
       if (!json.empty()) support::write_json(json, document);
     };
     if (trace.parsed()) {
-      const auto events = aql_dump::trace_from_lines(support::read_input(trace_file), trace_file);
+      const std::string lines = support::read_input(trace_file);
+      const auto events = aql_dump::trace_from_lines(lines, trace_file);
       if (perfetto_file == "-" && json == "-")
         throw support::UsageError("--perfetto and --json cannot both use standard output");
       const auto report =
           aql_dump::report_trace(events, queue, summary_only || !perfetto_file.empty());
       if (!perfetto_file.empty()) {
-        support::write_json(perfetto_file, aql_dump::perfetto_trace(events, queue), -1);
+        const std::optional<uint64_t> only =
+            queue < 0 ? std::nullopt : std::optional(static_cast<uint64_t>(queue));
+        support::write_output(perfetto_file, support::trace_text(support::trace_json(
+                                                 support::trace_of_vgpu(lines, trace_file, only))));
         if (perfetto_file == "-") return support::exit_ok;
       }
       emit(report.text, report.json);

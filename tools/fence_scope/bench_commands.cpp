@@ -198,7 +198,7 @@ support::ExitCode run_cells(const char* command, const BenchOptions& options,
   }
   const support::ExitCode code = finish(report, options, call.files, session);
   if (failed) std::rethrow_exception(failed);
-  if (trace) support::write_output(call.files.trace, trace_text(*trace));
+  if (trace) support::write_output(call.files.trace, support::trace_text(*trace));
   return code;
 }
 

@@ -8,8 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "tools/support/json_depth.hpp"
-#include "tools/support/json_whole.hpp"
+#include "tools/support/json_field.hpp"
 #include "tools/support/program.hpp"
 #include "tools/support/table.hpp"
 
@@ -46,22 +45,22 @@ void require_format(const ordered_json& in, const std::string& file) {
                            format, ours));
 }
 
-Figure figure_of(const ordered_json& in) {
-  Figure figure{.name = in.at("name"),
-                .batch = support::whole<uint32_t>(in.at("batch")),
+Figure figure_of(const support::JsonField& in) {
+  Figure figure{.name = in["name"].text(),
+                .batch = in["batch"].whole<uint32_t>(),
                 .phase = Phase::submit,
-                .ns = in.at("ns_per_dispatch"),
-                .low = in.at("low"),
-                .high = in.at("high")};
-  const auto phase = in.at("phase").get<std::string>();
-  if (phase != phase_name(Phase::submit) && phase != phase_name(Phase::complete))
-    throw std::runtime_error("unknown phase '" + phase + "'");
-  if (phase == phase_name(Phase::complete)) figure.phase = Phase::complete;
+                .ns = in["ns_per_dispatch"].number(),
+                .low = in["low"].number(),
+                .high = in["high"].number()};
+  const std::string phase = in["phase"].text();
+  if (phase == phase_name(Phase::complete))
+    figure.phase = Phase::complete;
+  else if (phase != phase_name(Phase::submit))
+    in["phase"].refuse_for("submit or complete");
   if (!(figure.low > 0 && figure.low <= figure.ns && figure.ns <= figure.high &&
         std::isfinite(figure.high)))
-    throw std::runtime_error(fmt::format("{} of {} has impossible figures: {} in {} .. {}",
-                                         figure.name, figure.batch, figure.ns, figure.low,
-                                         figure.high));
+    in.refuse(fmt::format("{} of {} has impossible figures: {} in {} .. {}", figure.name,
+                          figure.batch, figure.ns, figure.low, figure.high));
   return figure;
 }
 
@@ -108,7 +107,7 @@ const char* executed(bool kernels) { return kernels ? "executed" : "not executed
 EarlierReport parse_earlier(const std::string& text, const std::string& file) {
   ordered_json in;
   try {
-    in = support::parse_shallow_json<ordered_json>(text);
+    in = support::parse_json(text);
   } catch (const ordered_json::parse_error& error) {
     refuse(file, fmt::format("it is not JSON, or is truncated at byte {} of {}", error.byte,
                              text.size()));
@@ -117,17 +116,18 @@ EarlierReport parse_earlier(const std::string& text, const std::string& file) {
   }
   require_format(in, file);
   try {
-    const auto kernels = in.at("kernels").get<std::string>();
-    if (kernels != "real" && kernels != "null")
-      throw std::runtime_error("kernels are '" + kernels + "', expected real or null");
+    const support::JsonField fields(in);
+    const std::string kernels = fields["kernels"].text();
+    if (kernels != "real" && kernels != "null") fields["kernels"].refuse_for("real or null");
     EarlierReport report{.file = file,
-                         .device = in.at("device"),
-                         .is_virtual = in.at("virtual_gpu"),
+                         .device = fields["device"].text(),
+                         .is_virtual = fields["virtual_gpu"].flag(),
                          .kernels_executed = kernels == "real",
                          .figures = {}};
-    for (const ordered_json& figure : in.at("results")) report.figures.push_back(figure_of(figure));
+    for (const support::JsonField& figure : fields["results"].elements())
+      report.figures.push_back(figure_of(figure));
     return report;
-  } catch (const std::exception& error) {
+  } catch (const std::runtime_error& error) {
     refuse(file, fmt::format("it is damaged: {}", error.what()));
   }
 }

@@ -5,112 +5,26 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cmath>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <initializer_list>
-#include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
-#include <span>
 
-#include "tools/support/json_depth.hpp"
+#include "tools/support/json_field.hpp"
 
 namespace uptempo::fence_scope {
 namespace {
 
-using nlohmann::json;
+using nlohmann::ordered_json;
+using Node = support::JsonField;
 
-[[noreturn]] void refuse(const std::string& place, const std::string& text) {
-  throw support::UsageError(place.empty() ? text : place + ": " + text);
+// The elements of a field that may be missing.
+std::vector<Node> elements_of(const Node& object, const char* field, size_t most = SIZE_MAX) {
+  const std::optional<Node> found = object.find(field);
+  return found ? found->elements(most) : std::vector<Node>{};
 }
-
-// A value and its position in the file.
-class Node {
- public:
-  Node(const json& value, std::string place) : value_(&value), place_(std::move(place)) {}
-
-  const std::string& place() const noexcept { return place_; }
-  bool is_string() const noexcept { return value_->is_string(); }
-  bool is_array() const noexcept { return value_->is_array(); }
-  [[noreturn]] void refuse(const std::string& text) const { fence_scope::refuse(place_, text); }
-  [[noreturn]] void refuse_for(const char* wanted) const {
-    std::string found = value_->dump(-1, ' ', false, json::error_handler_t::replace);
-    if (found.size() > 40) found = found.substr(0, 37) + "...";
-    refuse(fmt::format("{}; take {}", found, wanted));
-  }
-
-  // Requires an object without other fields.
-  const Node& object(std::initializer_list<const char*> fields) const {
-    if (!value_->is_object()) refuse_for("an object");
-    for (const auto& [name, unused] : value_->items())
-      if (std::ranges::find(fields, std::string_view(name)) == fields.end())
-        refuse(fmt::format("there is no field '{}'; there are {}", name, fmt::join(fields, ", ")));
-    return *this;
-  }
-  std::optional<Node> find(const char* name) const {
-    const auto found = value_->find(name);
-    if (found == value_->end()) return std::nullopt;
-    return Node(*found, place_.empty() ? name : place_ + "." + name);
-  }
-  Node at(const char* name) const {
-    if (const std::optional<Node> found = find(name)) return *found;
-    refuse(fmt::format("the field '{}' is missing", name));
-  }
-  // The only field of an object with exactly one.
-  std::pair<std::string, Node> only(const char* wanted) const {
-    if (!value_->is_object() || value_->size() != 1) refuse_for(wanted);
-    const std::string name = value_->begin().key();
-    return {name, Node(value_->begin().value(), place_ + "." + name)};
-  }
-
-  std::vector<Node> elements(size_t most = SIZE_MAX) const {
-    if (!value_->is_array()) refuse_for("a list");
-    if (value_->size() > most)
-      refuse(fmt::format("{} elements; there can be at most {}", value_->size(), most));
-    std::vector<Node> all;
-    for (size_t i = 0; i < value_->size(); ++i)
-      all.emplace_back((*value_)[i], fmt::format("{}[{}]", place_, i));
-    return all;
-  }
-  std::vector<Node> elements(const char* name, size_t most = SIZE_MAX) const {
-    const std::optional<Node> found = find(name);
-    return found ? found->elements(most) : std::vector<Node>{};
-  }
-
-  std::string text() const {
-    if (!value_->is_string()) refuse_for("a string");
-    return value_->get<std::string>();
-  }
-  template <class T>
-  T whole(T least = std::numeric_limits<T>::min(), T most = std::numeric_limits<T>::max()) const {
-    const std::string wanted = fmt::format("a whole number from {} to {}", least, most);
-    if (value_->is_number_unsigned()) {
-      const uint64_t number = value_->get<uint64_t>();
-      if (std::cmp_greater_equal(number, least) && std::cmp_less_equal(number, most))
-        return static_cast<T>(number);
-    } else if (value_->is_number_integer()) {
-      const int64_t number = value_->get<int64_t>();
-      if (std::cmp_greater_equal(number, least) && std::cmp_less_equal(number, most))
-        return static_cast<T>(number);
-    }
-    refuse_for(wanted.c_str());
-  }
-  template <class T>
-  T real() const {
-    if (!value_->is_number()) refuse_for("a number");
-    const double number = value_->get<double>();
-    if (std::abs(number) > static_cast<double>(std::numeric_limits<T>::max()))
-      refuse_for("a number that the type can hold");
-    return static_cast<T>(number);
-  }
-
- private:
-  const json* value_;
-  std::string place_;
-};
 
 constexpr const char* kTypes = "u32, i32, f32, u64, i64, f64, bytes";
 
@@ -138,8 +52,8 @@ std::vector<std::byte> bytes_of(const Node& list) {
 
 class Parser {
  public:
-  Parser(const json& document, const std::string& directory)
-      : root_(document, ""), directory_(directory) {}
+  Parser(const ordered_json& document, const std::string& directory)
+      : root_(document), directory_(directory) {}
 
   Sequence all() {
     root_.object({"name", "description", "code_object", "buffers", "steps"});
@@ -147,8 +61,8 @@ class Parser {
     if (const auto description = root_.find("description"))
       sequence_.description = description->text();
     if (const auto code = root_.find("code_object")) sequence_.code_object = code_object(*code);
-    for (const Node& buffer : root_.elements("buffers", kMostBuffers)) add_buffer(buffer);
-    const Node steps = root_.at("steps");
+    for (const Node& buffer : elements_of(root_, "buffers", kMostBuffers)) add_buffer(buffer);
+    const Node steps = root_["steps"];
     for (const Node& step : steps.elements(kMostSteps)) add_step(step);
     require_valid(sequence_);
     return std::move(sequence_);
@@ -181,11 +95,11 @@ class Parser {
   void add_buffer(const Node& node) {
     node.object({"name", "bytes", "kind", "initial"});
     Buffer buffer;
-    const Node name = node.at("name");
+    const Node name = node["name"];
     buffer.name = name.text();
     if (std::ranges::find(sequence_.buffers, buffer.name, &Buffer::name) != sequence_.buffers.end())
       name.refuse(fmt::format("another buffer is called '{}'", buffer.name));
-    buffer.bytes = node.at("bytes").whole<uint64_t>(1, uint64_t{1} << 40);
+    buffer.bytes = node["bytes"].whole<uint64_t>(1, uint64_t{1} << 40);
     if (const auto kind = node.find("kind")) {
       const std::string word = kind->text();
       if (word == "device")
@@ -203,7 +117,7 @@ class Parser {
         buffer.initial = bytes_of(values);
       } else {
         const std::vector<Node> list =
-            values.is_array() ? values.elements() : std::vector<Node>{values};
+            values.is_list() ? values.elements() : std::vector<Node>{values};
         for (const Node& value : list)
           if (!append_scalar(type, value, buffer.initial))
             initial->refuse(fmt::format("there is no type '{}'; there are {}", type, kTypes));
@@ -233,11 +147,11 @@ class Parser {
   Access range_of(const Node& node, bool writes, std::optional<uint64_t> otherwise = {}) const {
     Access access{.writes = writes};
     std::optional<Node> size;
-    if (node.is_string()) {
+    if (node.is_text()) {
       access.buffer = buffer_of(node);
     } else {
       node.object({"buffer", "offset", "bytes"});
-      access.buffer = buffer_of(node.at("buffer"));
+      access.buffer = buffer_of(node["buffer"]);
       if (const auto offset = node.find("offset")) access.begin = offset_in(access.buffer, *offset);
       size = node.find("bytes");
     }
@@ -260,7 +174,7 @@ class Parser {
 
   static std::vector<uint32_t> sizes_of(const Node& node) {
     std::vector<uint32_t> sizes;
-    if (!node.is_array()) return {node.whole<uint32_t>(1)};
+    if (!node.is_list()) return {node.whole<uint32_t>(1)};
     for (const Node& size : node.elements()) sizes.push_back(size.whole<uint32_t>(1));
     if (sizes.empty() || sizes.size() > 3) node.refuse_for("one to three sizes");
     return sizes;
@@ -269,7 +183,7 @@ class Parser {
     return {sizes[0], sizes.size() > 1 ? sizes[1] : 1, sizes.size() > 2 ? sizes[2] : 1};
   }
   static Grid grid_of(const Node& step) {
-    const std::vector<uint32_t> items = sizes_of(step.at("grid"));
+    const std::vector<uint32_t> items = sizes_of(step["grid"]);
     Grid grid(items[0]);
     grid.items = padded(items);
     grid.dimensions = static_cast<uint16_t>(items.size());
@@ -316,18 +230,18 @@ class Parser {
     if (copies) {
       node.object({"name", "copy", "after"});
       step.kind = Step::Kind::copy;
-      const Node copy = node.at("copy");
+      const Node copy = node["copy"];
       copy.object({"from", "to"});
-      step.from = range_of(copy.at("from"), false);
-      step.to = range_of(copy.at("to"), true, step.from.bytes);
+      step.from = range_of(copy["from"], false);
+      step.to = range_of(copy["to"], true, step.from.bytes);
     } else {
-      step.kernel = node.at("kernel").text();
+      step.kernel = node["kernel"].text();
       step.grid = grid_of(node);
       if (const auto queue = node.find("queue")) step.queue = queue->whole<uint32_t>(0, 1);
-      for (const Node& argument : node.elements("arguments"))
+      for (const Node& argument : elements_of(node, "arguments"))
         step.arguments.push_back(argument_of(argument));
       // Both are required, so that none is forgotten: undeclared accesses are not protected.
-      const Node reads = node.at("reads"), writes = node.at("writes");
+      const Node reads = node["reads"], writes = node["writes"];
       for (const Node& range : reads.elements()) step.accesses.push_back(range_of(range, false));
       for (const Node& range : writes.elements()) step.accesses.push_back(range_of(range, true));
     }
@@ -336,7 +250,7 @@ class Parser {
     if (name) step.name = name->text();
     if (std::ranges::find(sequence_.steps, step.name, &Step::name) != sequence_.steps.end())
       (name ? *name : node).refuse(fmt::format("another step is called '{}'", step.name));
-    for (const Node& waited : node.elements("after")) {
+    for (const Node& waited : elements_of(node, "after")) {
       const std::string wanted = waited.text();
       const auto found = std::ranges::find(sequence_.steps, wanted, &Step::name);
       if (found == sequence_.steps.end())
@@ -351,8 +265,8 @@ class Parser {
   Sequence sequence_;
 };
 
-// Refuses objects with two fields of one name: json::parse() would silently take the last of them.
-class FieldsOnce : public json::json_sax_t {
+// Refuses objects with two fields of one name: parse() would silently take one of them.
+class FieldsOnce : public ordered_json::json_sax_t {
  public:
   bool start_object(size_t) override {
     open_.emplace_back();
@@ -360,7 +274,7 @@ class FieldsOnce : public json::json_sax_t {
   }
   bool key(string_t& name) override {
     if (!open_.back().insert(name).second)
-      refuse("", fmt::format("an object has two fields '{}'", name));
+      throw std::runtime_error(fmt::format("an object has two fields '{}'", name));
     return true;
   }
   bool end_object() override {
@@ -376,36 +290,38 @@ class FieldsOnce : public json::json_sax_t {
   bool number_float(number_float_t, const string_t&) override { return true; }
   bool string(string_t&) override { return true; }
   bool binary(binary_t&) override { return true; }
-  // json::parse() reports it.
-  bool parse_error(size_t, const std::string&, const json::exception&) override { return false; }
+  // parse() reports it.
+  bool parse_error(size_t, const std::string&, const ordered_json::exception&) override {
+    return false;
+  }
 
  private:
   std::vector<std::set<std::string>> open_;
 };
 
-json parse(std::string_view text) {
-  try {
-    support::require_shallow_json(text);
-  } catch (const std::runtime_error& error) {
-    refuse("", error.what());
-  }
+ordered_json parse(std::string_view text) {
+  support::require_shallow_json(text);
   FieldsOnce fields;
-  json::sax_parse(text, &fields);
+  ordered_json::sax_parse(text, &fields);
   try {
-    return json::parse(text);
-  } catch (const json::exception& error) {
+    return ordered_json::parse(text);
+  } catch (const ordered_json::exception& error) {
     // for example "[json.exception.parse_error.101] parse error at line 3, column 5: ..."
     const std::string what = error.what();
     const size_t end = what.find("] ");
-    refuse("", end == std::string::npos ? what : what.substr(end + 2));
+    throw std::runtime_error(end == std::string::npos ? what : what.substr(end + 2));
   }
 }
 
 }  // namespace
 
 Sequence parse_program(std::string_view text, const std::string& directory) {
-  const json document = parse(text);
-  return Parser(document, directory).all();
+  try {
+    const ordered_json document = parse(text);
+    return Parser(document, directory).all();
+  } catch (const std::runtime_error& error) {
+    throw support::UsageError(error.what());
+  }
 }
 
 Sequence read_program_file(const std::string& file) {

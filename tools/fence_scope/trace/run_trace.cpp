@@ -19,6 +19,7 @@ namespace uptempo::fence_scope {
 namespace {
 
 using nlohmann::ordered_json;
+using support::TraceRun;
 using Role = Bench::Packet::Role;
 
 // Arguments CASE TRACE: the file of the case, and the device's trace.
@@ -53,7 +54,7 @@ void add_dependencies(TraceRun& trace, const Sequence& sequence, const Bench::Ru
   for (size_t step = 0; step < sequence.steps.size(); ++step)
     if (steps.copy[step] != kNothing)
       steps.depend(trace.copies[steps.copy[step]], sequence.steps[step].after);
-  add_queue_order(trace);
+  support::add_queue_order(trace);
 }
 
 template <class T>
@@ -121,7 +122,7 @@ TraceRun trace_of_process(const std::string& case_file, const std::string& trace
   bench.watch([&] { recorded.begin_ns = monotonic_ns(); },
               [&] { recorded.end_ns = monotonic_ns(); });
   const Bench::Run run = bench.run(cases.cases.at(0).headers, Release::ungated);
-  recorded.lines = trace_of_vgpu(support::read_input(trace_file), trace_file);
+  recorded.lines = support::trace_of_vgpu(support::read_input(trace_file), trace_file);
   TraceRun trace = trace_of_recorded(bench.sequence(), run, recorded);
   trace.device = support::Device{.runtime = runtime, .gpu = gpu, .is_virtual = true}.name();
   return trace;
@@ -170,7 +171,7 @@ TraceRun trace_of_recorded(const Sequence& sequence, const Bench::Run& run,
   TraceRun trace;
   trace.is_virtual = true;
   Steps steps(sequence.steps.size());
-  std::map<std::pair<uint32_t, uint64_t>, const TraceRun::Packet*> packets;
+  std::map<std::pair<TraceRun::Queue, uint64_t>, const TraceRun::Packet*> packets;
   for (const TraceRun::Packet& packet : recorded.lines.packets)
     packets[{packet.queue, packet.index}] = &packet;
   for (const Bench::Packet& packet : run.packets) {
@@ -213,7 +214,7 @@ TraceRun trace_of_recorded(const Sequence& sequence, const Bench::Run& run,
     }
   }
   for (const TraceRun::RingSample& sample : recorded.lines.ring) {
-    const auto queue = std::ranges::find(recorded.queues, sample.queue);
+    const auto queue = std::ranges::find(recorded.queues, sample.queue.number);
     if (queue == recorded.queues.end() || sample.ns < recorded.begin_ns ||
         sample.ns > recorded.end_ns)
       continue;
@@ -237,7 +238,7 @@ ordered_json trace_of_case(const support::Device& device, const Case& one,
     TraceRun trace =
         trace_of_spans(*one.sequence, one.headers, bench.run(one.headers, Release::ungated));
     trace.device = device.name();
-    return trace_json(trace);
+    return support::trace_json(trace);
   }
   const test::TemporaryDirectory directory;
   const std::string file = directory.file("case"), trace = directory.file("trace.jsonl");
@@ -248,7 +249,7 @@ ordered_json trace_of_case(const support::Device& device, const Case& one,
 std::optional<int> run_trace_process(int argc, char** argv) {
   if (argc != 4 || std::string_view(argv[1]) != kTraceOption) return std::nullopt;
   try {
-    std::cout << trace_text(trace_json(trace_of_process(argv[2], argv[3])));
+    std::cout << support::trace_text(support::trace_json(trace_of_process(argv[2], argv[3])));
     return 0;
   } catch (const std::exception& error) {
     std::cerr << error.what() << '\n';

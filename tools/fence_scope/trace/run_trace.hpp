@@ -20,8 +20,8 @@
 
 #include "tools/fence_scope/run/bench.hpp"
 #include "tools/fence_scope/sequence/case_message.hpp"
-#include "tools/fence_scope/trace/trace.hpp"
 #include "tools/support/device.hpp"
+#include "tools/support/trace.hpp"
 
 namespace uptempo::fence_scope {
 
@@ -37,17 +37,18 @@ std::optional<int> run_trace_process(int argc, char** argv);
 // The functions below are pure.
 
 // The trace of a run with TimingMode::each. `run` is Bench::run()'s result for these headers.
-TraceRun trace_of_spans(const Sequence& sequence, const Headers& headers, const Bench::Run& run);
+support::TraceRun trace_of_spans(const Sequence& sequence, const Headers& headers,
+                                 const Bench::Run& run);
 
 // The virtual GPU's records, and how to find a run in them.
 struct Recorded {
-  TraceRun lines{};                                 // of the whole process (trace_of_vgpu())
+  support::TraceRun lines{};                        // of the whole process (trace_of_vgpu())
   std::array<std::optional<uint32_t>, 2> queues{};  // the device's numbers of the bench's queues
   uint64_t begin_ns = 0, end_ns = 0;  // interval of the run on the device's clock, CLOCK_MONOTONIC
   std::function<std::optional<Bench::Place>(uint64_t address)> place_of;
 };
 // Throws std::runtime_error naming a packet of the run that the trace lacks.
-TraceRun trace_of_recorded(const Sequence& sequence, const Bench::Run& run,
-                           const Recorded& recorded);
+support::TraceRun trace_of_recorded(const Sequence& sequence, const Bench::Run& run,
+                                    const Recorded& recorded);
 
 }  // namespace uptempo::fence_scope

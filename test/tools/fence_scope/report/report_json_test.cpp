@@ -102,30 +102,29 @@ TEST_CASE("report as JSON: names, units and nulls are as documented") {
 
 TEST_CASE("report as JSON: an error names the file, the field and what was found") {
   CHECK(refusal_of("/cells/3/gated/median_us", "fast") ==
-        "r.json: 'cells[3].gated.median_us' is no number but \"fast\"");
+        "r.json: cells[3].gated.median_us: \"fast\"; take a number");
   CHECK(refusal_of("/cells/3/gated/median_us", std::nullopt) ==
-        "r.json: 'cells[3].gated.median_us' is missing");
+        "r.json: cells[3].gated: the field 'median_us' is missing");
   CHECK(refusal_of("/cells/3/gated/median_us", 1e9)
-            .starts_with("r.json: 'cells[3].gated' is an impossible time"));
+            .starts_with("r.json: cells[3].gated: an impossible time"));
   CHECK(refusal_of("/cells/5/acquire", "workgroup") ==
-        "r.json: 'cells[5].acquire' is \"workgroup\", which this version does not know");
-  CHECK(refusal_of("/cells/5/barrier", 1) ==
-        "r.json: 'cells[5].barrier' is neither true nor false but 1");
+        "r.json: cells[5].acquire: \"workgroup\"; take a name that this version knows");
+  CHECK(refusal_of("/cells/5/barrier", 1) == "r.json: cells[5].barrier: 1; take true or false");
   CHECK(refusal_of("/cells/0/kernels", -1) ==
-        "r.json: 'cells[0].kernels' is no whole number from 0 to 4294967295 but -1");
+        "r.json: cells[0].kernels: -1; take a whole number from 0 to 4294967295");
   CHECK(refusal_of("/cells/0/kernels", 4294967296) ==
-        "r.json: 'cells[0].kernels' is no whole number from 0 to 4294967295 but 4294967296");
+        "r.json: cells[0].kernels: 4294967296; take a whole number from 0 to 4294967295");
   CHECK(refusal_of("/cells/0/kernels", 1.5) ==
-        "r.json: 'cells[0].kernels' is no whole number from 0 to 4294967295 but 1.5");
-  CHECK(refusal_of("/cells/7", "x") == "r.json: 'cells[7]' is no object but \"x\"");
+        "r.json: cells[0].kernels: 1.5; take a whole number from 0 to 4294967295");
+  CHECK(refusal_of("/cells/7", "x") == "r.json: cells[7]: \"x\"; take an object");
   const std::optional<ordered_json> object(std::in_place, ordered_json::object());
-  CHECK(refusal_of("/cells", object) == "r.json: 'cells' is no array but {}");
-  CHECK(refusal_of("/steps/1", nullptr) == "r.json: 'steps[1]' is no text but null");
-  CHECK(refusal_of("/versions/uptempo", 1) == "r.json: 'versions.uptempo' is no text but 1");
+  CHECK(refusal_of("/cells", object) == "r.json: cells: {}; take a list");
+  CHECK(refusal_of("/steps/1", nullptr) == "r.json: steps[1]: null; take a string");
+  CHECK(refusal_of("/versions/uptempo", 1) == "r.json: versions.uptempo: 1; take a string");
   CHECK(refusal_of("/timing", "both") ==
-        "r.json: 'timing' is \"both\", which this version does not know");
+        "r.json: timing: \"both\"; take a name that this version knows");
   CHECK(refusal_of("/cells/0/headers/0/count", 4000000000u) ==
-        "r.json: 'cells[0].headers[0].count' is more than 1000000 headers");
+        "r.json: cells[0].headers: more than 1000000 headers");
 }
 
 TEST_CASE(

@@ -16,7 +16,7 @@
 #include "test/support/catch.hpp"
 #include "test/support/errors.hpp"
 #include "test/support/on_device.hpp"
-#include "test/tools/fence_scope/trace/trace_rules.hpp"
+#include "test/tools/support/trace_rules.hpp"
 #include "tools/fence_scope/run/dry_run.hpp"
 #include "tools/fence_scope/sequence/program_file.hpp"
 #include "tools/fence_scope/sequence/workloads.hpp"
@@ -127,11 +127,11 @@ TEST_CASE_METHOD(test::OnDevice,
     Bench bench(gpu, make_workload(workload.name, small(workload.name)), TimingMode::each);
     const Headers headers = bench.planned();
     const Bench::Run run = bench.run(headers, Release::ungated);
-    const TraceRun trace = trace_of_spans(bench.sequence(), headers, run);
+    const support::TraceRun trace = trace_of_spans(bench.sequence(), headers, run);
     CHECK(trace.packets.size() ==
           bench.sequence().dispatches(0).size() + bench.sequence().dispatches(1).size());
     CHECK(trace.packets.size() + trace.copies.size() == bench.sequence().steps.size());
-    const std::vector<std::string> broken = test::broken_trace_rules(trace_json(trace));
+    const std::vector<std::string> broken = test::broken_trace_rules(support::trace_json(trace));
     CAPTURE(broken);
     CHECK(broken.empty());
   }

@@ -6,13 +6,15 @@
 
 #include "test/support/catch.hpp"
 #include "test/support/errors.hpp"
-#include "test/tools/fence_scope/trace/trace_rules.hpp"
+#include "test/tools/support/trace_rules.hpp"
 #include "tools/fence_scope/sequence/workloads.hpp"
 
 using namespace uptempo;
 using namespace uptempo::fence_scope;
 using aql::Barrier;
 using aql::FenceScope;
+using support::trace_json;
+using support::TraceRun;
 using Role = Bench::Packet::Role;
 using Places = std::vector<size_t>;
 

@@ -6,7 +6,7 @@
 #include <set>
 
 #include "test/support/catch.hpp"
-#include "test/tools/fence_scope/trace/trace_rules.hpp"
+#include "test/tools/support/trace_rules.hpp"
 #include "tools/support/command.hpp"
 
 using nlohmann::ordered_json;

@@ -1,4 +1,4 @@
-#include "tools/fence_scope/trace/trace.hpp"
+#include "tools/support/trace.hpp"
 
 #include <algorithm>
 #include <functional>
@@ -7,12 +7,12 @@
 #include <stdexcept>
 
 #include "test/support/catch.hpp"
-#include "test/tools/fence_scope/trace/trace_rules.hpp"
+#include "test/tools/support/trace_rules.hpp"
 #include "tools/support/command.hpp"
 #include "tools/support/program.hpp"
 
 using namespace uptempo;
-using namespace uptempo::fence_scope;
+using namespace uptempo::support;
 using nlohmann::ordered_json;
 using uptempo::test::Approx;
 
@@ -299,10 +299,12 @@ TEST_CASE("trace: lines of the virtual GPU become packets, copies and ring occup
         aql::HeaderFlags{aql::Barrier::on, aql::FenceScope::system, aql::FenceScope::agent});
   CHECK(run.packets[1].name == "barrier_and");
   CHECK(run.packets[1].after_packets == std::vector<size_t>{0});
-  REQUIRE(run.copies.size() == 1);
+  REQUIRE(run.copies.size() == 2);  // also a fence, which moves no bytes
   CHECK(run.copies[0].bytes == 128);
   CHECK(run.copies[0].from == 4096);
   CHECK(run.copies[0].to == 8192);
+  REQUIRE(run.doorbells.size() == 1);
+  CHECK(run.packets[0].details["grid"] == ordered_json{64, 1, 1});
   REQUIRE(run.ring.size() == 3);
   CHECK(run.ring[0].write_index - run.ring[0].read_index == 2);
   CHECK(run.ring[1].write_index - run.ring[1].read_index == 1);
@@ -314,7 +316,7 @@ TEST_CASE("trace: an invalid line is refused with its number") {
   const auto refusal = [](const std::string& lines) {
     try {
       trace_of_vgpu(lines, "t.jsonl");
-    } catch (const support::UsageError& error) {
+    } catch (const std::runtime_error& error) {
       return std::string(error.what());
     }
     return std::string("accepted");

@@ -1,4 +1,4 @@
-#include "tools/fence_scope/trace/trace.hpp"
+#include "tools/support/trace.hpp"
 
 #include <fmt/format.h>
 
@@ -6,13 +6,12 @@
 #include <cmath>
 #include <limits>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <tuple>
 
 #include "aql/text.hpp"
 
-namespace uptempo::fence_scope {
+namespace uptempo::support {
 namespace {
 
 using nlohmann::ordered_json;
@@ -32,17 +31,22 @@ class Writer {
     place();
     for (size_t i = 0; i < run_.packets.size(); ++i) packet(i);
     for (size_t i = 0; i < run_.copies.size(); ++i) copy(i);
+    for (ordered_json& end : ends_) events_.push_back(std::move(end));
     ring();
+    doorbells();
     // Viewers expect events in time order; at equal times a slice precedes the flows that bind to
     // it.
     std::ranges::stable_sort(events_, {},
                              [](const ordered_json& event) { return event["ts"].get<double>(); });
     ordered_json all = std::move(names_);
     for (ordered_json& event : events_) all.push_back(std::move(event));
+    ordered_json about{
+        {"device", run_.device},
+        {"time", run_.is_virtual ? "of a virtual GPU, not of hardware" : "of hardware"}};
+    for (const TraceRun::Queue& queue : run_.mixed)
+      about["without dependencies, processes mixed"].push_back(name_of(queue));
     return {{"displayTimeUnit", "ns"},
-            {"otherData",
-             {{"device", run_.device},
-              {"time", run_.is_virtual ? "of a virtual GPU, not of hardware" : "of hardware"}}},
+            {"otherData", std::move(about)},
             {"traceEvents", std::move(all)}};
   }
 
@@ -53,6 +57,7 @@ class Writer {
       first = std::min({first, packet.begin_ns, packet.submit_ns.value_or(packet.begin_ns)});
     for (const TraceRun::Copy& copy : run_.copies) first = std::min(first, copy.begin_ns);
     for (const TraceRun::RingSample& sample : run_.ring) first = std::min(first, sample.ns);
+    for (const TraceRun::Doorbell& doorbell : run_.doorbells) first = std::min(first, doorbell.ns);
     return first;
   }
 
@@ -87,9 +92,9 @@ class Writer {
       check_dependencies(run_.copies[i], fmt::format("copy {} ('{}')", i, run_.copies[i].name));
     for (size_t i = 0; i < run_.ring.size(); ++i)
       if (run_.ring[i].read_index > run_.ring[i].write_index)
-        throw std::invalid_argument(
-            fmt::format("sample {} of queue {} has a read index of {} beyond its write index of {}",
-                        i, run_.ring[i].queue, run_.ring[i].read_index, run_.ring[i].write_index));
+        throw std::invalid_argument(fmt::format(
+            "sample {} of queue {} has a read index of {} beyond its write index of {}", i,
+            run_.ring[i].queue.number, run_.ring[i].read_index, run_.ring[i].write_index));
   }
 
   void name(const char* what, uint32_t pid, uint32_t tid, const std::string& text) {
@@ -123,12 +128,12 @@ class Writer {
     for (size_t lane = 0; lane < free_ns.size(); ++lane)
       name("thread_name", pid, thread(pid, static_cast<uint32_t>(lane)),
            fmt::format("executing, lane {}", lane));
-    // Viewers show each in a row and sort threads by name: after the lanes.
-    if (!places.empty()) name("thread_name", pid, thread(pid, kWaiting), "from submission to end");
+    // Viewers show each in a row and sort threads by name: after the lanes. Doorbells are there, too.
+    name("thread_name", pid, thread(pid, kWaiting), "from submission to end");
   }
 
   void place() {
-    std::map<uint32_t, std::vector<Place*>> queues;
+    std::map<TraceRun::Queue, std::vector<Place*>> queues;
     packets_.resize(run_.packets.size());
     for (size_t i = 0; i < run_.packets.size(); ++i) {
       packets_[i].begin_ns = run_.packets[i].begin_ns;
@@ -136,20 +141,33 @@ class Writer {
       queues[run_.packets[i].queue].push_back(&packets_[i]);
     }
     for (const TraceRun::RingSample& sample : run_.ring) queues[sample.queue];
-    for (const auto& [queue, places] : queues)
-      place_in_lanes(pid_of(queue), fmt::format("queue {}", queue), places);
-    if (run_.copies.empty()) return;
+    for (const TraceRun::Doorbell& doorbell : run_.doorbells) queues[doorbell.queue];
+    std::map<uint32_t, std::vector<Place*>> copies;  // by GPU
     copies_.resize(run_.copies.size());
-    std::vector<Place*> places;
     for (size_t i = 0; i < run_.copies.size(); ++i) {
       copies_[i].begin_ns = run_.copies[i].begin_ns;
       copies_[i].end_ns = run_.copies[i].end_ns;
-      places.push_back(&copies_[i]);
+      copies[run_.copies[i].gpu].push_back(&copies_[i]);
     }
-    place_in_lanes(1, "copies", places);
+    has_gpus_ = (!queues.empty() && queues.rbegin()->first.gpu != 0) ||
+                (!copies.empty() && copies.rbegin()->first != 0);
+    uint32_t pid = 1;
+    for (const auto& [gpu, places] : copies) place_in_lanes(pid++, of_gpu(gpu, "copies"), places);
+    for (const auto& [queue, places] : queues) {
+      if (pid >= std::numeric_limits<uint32_t>::max() / kThreads)
+        throw std::invalid_argument(fmt::format("{} queues are too many", queues.size()));
+      pids_[queue] = pid;
+      place_in_lanes(pid++, name_of(queue), places);
+    }
   }
 
-  static uint32_t pid_of(uint32_t queue) { return 2 + queue; }
+  std::string of_gpu(uint32_t gpu, const std::string& what) const {
+    return has_gpus_ ? fmt::format("GPU {}, {}", gpu, what) : what;
+  }
+  std::string name_of(const TraceRun::Queue& queue) const {
+    const std::string name = of_gpu(queue.gpu, fmt::format("queue {}", queue.number));
+    return queue.process == 0 ? name : fmt::format("{}, process {}", name, queue.process + 1);
+  }
 
   void slices(const Place& place, const std::string& text, const char* category, uint64_t from_ns,
               const ordered_json& args) {
@@ -233,6 +251,7 @@ class Writer {
   void packet(size_t i) {
     const TraceRun::Packet& packet = run_.packets[i];
     ordered_json args{{"type", packet.type}, {"index", packet.index}};
+    if (!packet.details.is_null()) args.update(packet.details);
     if (packet.flags) {
       args["barrier"] = packet.flags->barrier == aql::Barrier::on;
       args["acquire"] = aql::scope_name(packet.flags->acquire);
@@ -247,24 +266,37 @@ class Writer {
 
   void copy(size_t i) {
     const TraceRun::Copy& copy = run_.copies[i];
-    slices(copies_[i], copy.name, "copy", copy.begin_ns,
-           {{"engine", copy.engine}, {"bytes", copy.bytes}});
+    ordered_json args{{"engine", copy.engine}, {"bytes", copy.bytes}};
+    if (!copy.details.is_null()) args.update(copy.details);
+    slices(copies_[i], copy.name, "copy", copy.begin_ns, args);
     flows(copy, copies_[i], false);
   }
 
   void ring() {
-    for (ordered_json& end : ends_) events_.push_back(std::move(end));
     for (const TraceRun::RingSample& sample : run_.ring)
       events_.push_back({{"ph", "C"},
                          {"name", "ring occupancy"},
-                         {"pid", pid_of(sample.queue)},
-                         {"tid", thread(pid_of(sample.queue), 0)},
+                         {"pid", pids_.at(sample.queue)},
+                         {"tid", thread(pids_.at(sample.queue), 0)},
                          {"ts", us(sample.ns)},
                          {"args", {{"packets", sample.write_index - sample.read_index}}}});
   }
 
+  void doorbells() {
+    for (const TraceRun::Doorbell& doorbell : run_.doorbells)
+      events_.push_back({{"ph", "i"},
+                         {"s", "t"},
+                         {"cat", "doorbell"},
+                         {"name", fmt::format("doorbell {}", doorbell.value)},
+                         {"pid", pids_.at(doorbell.queue)},
+                         {"tid", thread(pids_.at(doorbell.queue), kWaiting)},
+                         {"ts", us(doorbell.ns)}});
+  }
+
   const TraceRun& run_;
   const uint64_t origin_ns_;
+  bool has_gpus_ = false;
+  std::map<TraceRun::Queue, uint32_t> pids_;
   std::vector<Place> packets_, copies_;
   ordered_json names_ = ordered_json::array();
   std::vector<ordered_json> events_, ends_;
@@ -275,9 +307,10 @@ class Writer {
 
 void add_queue_order(TraceRun& run) {
   constexpr size_t kNothing = ~size_t{0};
-  std::map<uint32_t, std::map<uint64_t, size_t>> queues;
+  std::map<TraceRun::Queue, std::map<uint64_t, size_t>> queues;
   for (size_t i = 0; i < run.packets.size(); ++i)
-    queues[run.packets[i].queue][run.packets[i].index] = i;
+    if (!run.mixed.contains(run.packets[i].queue))
+      queues[run.packets[i].queue][run.packets[i].index] = i;
   for (const auto& [queue, packets] : queues) {
     std::vector<size_t> open;  // the last packet with a barrier bit, and those after it
     // a barrier-AND or -OR packet without a later packet with a barrier bit
@@ -303,4 +336,4 @@ std::string trace_text(const ordered_json& trace) {
   return trace.dump(-1, ' ', false, ordered_json::error_handler_t::replace) + '\n';
 }
 
-}  // namespace uptempo::fence_scope
+}  // namespace uptempo::support

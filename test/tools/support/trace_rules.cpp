@@ -1,4 +1,4 @@
-#include "test/tools/fence_scope/trace/trace_rules.hpp"
+#include "test/tools/support/trace_rules.hpp"
 
 #include <algorithm>
 #include <cmath>
