@@ -23,8 +23,7 @@ namespace {
 
 }  // namespace
 
-BatchSubmitter::BatchSubmitter(Queue& queue, const BatchOptions& options,
-                               detail::HandleChecks<detail::kHandleChecks>)
+BatchSubmitter::BatchSubmitter(Queue& queue, const BatchOptions& options)
     : BatchSubmitter(queue.state("BatchSubmitter"), options) {}
 
 BatchSubmitter::BatchSubmitter(detail::BatchQueue& state, const BatchOptions& options)
@@ -45,10 +44,7 @@ BatchSubmitter::~BatchSubmitter() {
   detail::BatchQueue::leave(attachment_);
 }
 
-void BatchSubmitter::clear() noexcept {
-  publication_.touched.next();
-  attachment_.state->drop(publication_);
-}
+void BatchSubmitter::clear() noexcept { attachment_.state->drop(publication_); }
 
 const detail::DispatchShape& BatchSubmitter::prepare(std::shared_ptr<const KernelInfo> kernel,
                                                      const Grid& grid) {
@@ -60,7 +56,6 @@ const detail::DispatchShape& BatchSubmitter::prepare(std::shared_ptr<const Kerne
 }
 
 detail::DispatchSlots BatchSubmitter::take_slots(uint32_t count, uint32_t block_bytes) {
-  publication_.touched.next();
   detail::DispatchSlots slots{.packets = nullptr, .blocks = nullptr, .count = 1};
   count = static_cast<uint32_t>(std::min<size_t>(count, publication_.packets.room()));
   KernargCursor& kernargs = publication_.kernargs;
@@ -105,7 +100,6 @@ void BatchSubmitter::lend(const KernelInfo& kernel, std::span<std::byte> block) 
 }
 
 void BatchSubmitter::raw(const aql::Packet64& packet) {
-  publication_.touched.next();
   if (aql::packet_type(packet.header()) == aql::PacketType::invalid) {
     throw Error({.status = HSA_STATUS_ERROR_INVALID_PACKET_FORMAT,
                  .call = "BatchSubmitter::raw",
@@ -149,7 +143,6 @@ void BatchSubmitter::complete_with(const Signal& signal) {
 }
 
 Completion BatchSubmitter::submit(CallSite site) {
-  publication_.touched.next();
   publication_.site = site;
   // Common case: there is room at once, and the clock is not read.
   // strictly less: a packet may be added to complete a finished one
@@ -162,7 +155,6 @@ Completion BatchSubmitter::submit(CallSite site) {
 }
 
 Completion BatchSubmitter::submit(Deadline deadline, CallSite site) {
-  publication_.touched.next();
   publication_.site = site;
   const std::optional<uint64_t> value = attachment_.state->submit(publication_, deadline);
   if (!value) attachment_.state->throw_last_refusal(publication_);
@@ -170,7 +162,6 @@ Completion BatchSubmitter::submit(Deadline deadline, CallSite site) {
 }
 
 std::optional<Completion> BatchSubmitter::try_submit(CallSite site) {
-  publication_.touched.next();
   publication_.site = site;
   const std::optional<uint64_t> value = attachment_.state->submit(publication_, Deadline::now());
   if (!value) return {};

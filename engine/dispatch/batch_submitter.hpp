@@ -94,11 +94,7 @@ struct DispatchSlots {
 
 class BatchSubmitter {
  public:
-  // Callers leave the last parameter out. Its type differs with the CMake option
-  // UPTEMPO_CHECK_HANDLES, so that a program built with another value than the library fails to
-  // link.
-  explicit BatchSubmitter(Queue& queue, const BatchOptions& options = {},
-                          detail::HandleChecks<detail::kHandleChecks> = {});
+  explicit BatchSubmitter(Queue& queue, const BatchOptions& options = {});
   ~BatchSubmitter();
   BatchSubmitter(const BatchSubmitter&) = delete;
   BatchSubmitter& operator=(const BatchSubmitter&) = delete;
@@ -241,7 +237,6 @@ class BatchSubmitter {
   CommandRef append(const detail::DispatchShape& shape,
                     const detail::ArgumentPlaces<Args...>& places, std::byte* block,
                     const Args&... args) {
-    publication_.touched.next();
     detail::write_dispatch(publication_.packets.add(), block, shape, shape.packet, places, args...);
     return CommandRef(publication_.ref_of_last());
   }

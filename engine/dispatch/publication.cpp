@@ -201,7 +201,6 @@ std::span<const PacketPlan> Publication::last_plan() {
 
 void Publication::end(Ending why) noexcept {
   ended = why;
-  touched.next();
   kernargs = {};
   if (kept) return;
   clear();
@@ -212,7 +211,7 @@ void refuse_stale_handle() {
   throw Error({.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
                .call = "CommandRef",
                .asked = "a declaration for a packet",
-               .found = "its batch or recording has been used since",
+               .found = "it is no longer the last packet of its batch",
                .remedy = "make all declarations of a dispatch before the next call"});
 }
 

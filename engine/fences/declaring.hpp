@@ -3,8 +3,8 @@
 // (of a recording) and FencePlan::Dispatch (of a plan).
 //
 // Thread safety: that of the batch, recording or plan.
-// Lifetime: valid until the batch or recording is modified again. With the CMake option
-// UPTEMPO_CHECK_HANDLES, a later call throws Error.
+// Lifetime: valid until the batch or recording is modified again. A later call for a packet that is
+// no longer the last one of its batch throws Error.
 #pragma once
 
 #include <cstddef>

@@ -186,7 +186,6 @@ void RecordingState::require_not_partly_out(const char* asked) const {
 }
 
 RecordingState::Recorded& RecordingState::find(const NodeHandle& node) {
-  publication_.touched.next();
   require_not_partly_out("a patch");
   if (node.recording != id_)
     refuse(fmt::format("node {} of another recording", node.index),
@@ -227,7 +226,6 @@ OpenNode RecordingState::open(uint32_t index) noexcept {
 
 // A replay that ends with a finished packet has appended a barrier packet.
 void RecordingState::keep_in_step() {
-  publication_.touched.next();
   nodes_.resize(publication_.packets.size());
 }
 
@@ -538,7 +536,6 @@ void RecordingState::require_queue(BatchQueue& state) const {
 }
 
 std::optional<Completion> RecordingState::submit(BatchQueue& state, Deadline deadline) {
-  publication_.touched.next();
   if (agent_ || state.agent() != nullptr || naming_queue_ != 0 || partly_out_.state != nullptr)
     require_queue(state);
   const bool resumes = partly_out_.state != nullptr;

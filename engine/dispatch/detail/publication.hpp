@@ -21,7 +21,6 @@
 #include "engine/fences/declarations.hpp"
 #include "engine/fences/packet_plan.hpp"
 #include "engine/runtime/call_site.hpp"
-#include "engine/runtime/detail/handle_check.hpp"
 #include "engine/runtime/signal.hpp"
 
 namespace uptempo {
@@ -34,11 +33,10 @@ class BatchQueue;
 class FencePlanner;
 struct Publication;
 
-// One packet of a batch or a recording, for declarations about it.
+// One packet of a batch or a recording, for declarations about it. Of a batch: its last one.
 struct PacketRef {
   Publication* publication;
   uint32_t packet;
-  [[no_unique_address]] GenerationTag generation;
 };
 
 // A batch, or a recording whose replay is partly published. It has or may get packets for a queue,
@@ -92,8 +90,6 @@ struct Publication {
   const bool kept;  // a recording's: keeps its plan and outlives its submissions
   Ending ended = Ending::none;
 
-  [[no_unique_address]] GenerationTag touched;  // generation of the packets, for PacketRefs
-
   // The last part that was published, and the number of packets in all parts: while the
   // publication is longer than the ring and partly published.
   uint64_t value = 0;
@@ -107,9 +103,7 @@ struct Publication {
   bool borrows() const noexcept { return lending != 0 || !loans.empty(); }
   // No packet has declarations and none is timed.
   bool is_plain() const noexcept { return declared.empty() && timing == Timing::none; }
-  PacketRef ref_of(size_t packet) noexcept {
-    return {this, static_cast<uint32_t>(packet), touched};
-  }
+  PacketRef ref_of(size_t packet) noexcept { return {this, static_cast<uint32_t>(packet)}; }
   PacketRef ref_of_last() noexcept { return ref_of(packets.size() - 1); }
   // Declarations of a packet, usually the last one; adds an entry if there is none.
   Declarations& declarations_of(uint32_t packet) {
@@ -254,10 +248,11 @@ struct Publication {
   size_t planned_ = 0;
 };
 
-// Declarations of the packet. Throws Error if the handle is stale.
+// Declarations of the packet. Throws Error if it is no longer the last one of its batch.
 [[noreturn]] void refuse_stale_handle();
 inline Declarations& declarations_of(const PacketRef& packet) {
-  if (packet.generation != packet.publication->touched) [[unlikely]]
+  if (size_t{packet.packet} + 1 != packet.publication->packets.size() && !packet.publication->kept)
+      [[unlikely]]
     refuse_stale_handle();
   return packet.publication->declarations_of(packet.packet);
 }

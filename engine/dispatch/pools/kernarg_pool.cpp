@@ -1,7 +1,5 @@
 #include "engine/dispatch/pools/kernarg_pool.hpp"
 
-#include <cstring>
-
 namespace uptempo {
 
 KernargPool::KernargPool(std::span<std::byte> memory, uint32_t slab_bytes, WaterMarks marks)
@@ -22,11 +20,11 @@ bool KernargPool::add_slab(Cursor& cursor, uint64_t size) noexcept {
   slabs_[fresh].holders = 1;  // held by the cursor
   slabs_[fresh].next = kNone;
   if (cursor.slabs.last == kNone) {
-    cursor.slabs = {fresh, fresh, slabs_[fresh].generation};
+    cursor.slabs = {fresh, fresh};
   } else if (cursor.blocks == 0) {
     // No unpublished block is in the old slab. Publications that use it hold it themselves.
     release(cursor.slabs);
-    cursor.slabs = {fresh, fresh, slabs_[fresh].generation};
+    cursor.slabs = {fresh, fresh};
   } else {
     slabs_[cursor.slabs.last].next = fresh;
     cursor.slabs.last = fresh;
@@ -37,17 +35,11 @@ bool KernargPool::add_slab(Cursor& cursor, uint64_t size) noexcept {
 }
 
 void KernargPool::release(Slabs run) noexcept {
-  if (run.first != kNone && slabs_[run.first].generation != run.generation)
-    detail::end_with("kernarg slabs were given back twice: they have a new owner by now");
   for (uint32_t i = run.first; i != kNone;) {
     // Read before the slab is freed. The link after `last` may already lead to slabs of a later
     // publication.
     const uint32_t next = i == run.last ? kNone : slabs_[i].next;
     if (--slabs_[i].holders == 0) {
-      slabs_[i].generation.next();
-      // Makes visible any packet that still reads its arguments from here.
-      if constexpr (detail::kHandleChecks)
-        std::memset(memory_ + size_t{i} * slab_bytes_, 0xdb, slab_bytes_);
       slabs_[i].next = free_head_;
       free_head_ = i;
       held_.set(held_.in_use() - 1);

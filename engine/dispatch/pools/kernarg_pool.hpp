@@ -20,7 +20,6 @@
 #include "engine/dispatch/pools/gauge.hpp"
 #include "engine/dispatch/pools/pressure.hpp"
 #include "engine/runtime/counters.hpp"
-#include "engine/runtime/detail/handle_check.hpp"
 
 namespace uptempo {
 
@@ -57,12 +56,11 @@ class KernargPool {
     // because the cursor continues to fill it.
     ++slabs_[run.last].holders;
     // Whole: the next publication loads it whole, and would wait for a store of a part of it.
-    cursor.slabs = {run.last, run.last, slabs_[run.last].generation};
+    cursor.slabs = {run.last, run.last};
     cursor.blocks = 0;
     return run;
   }
-  // Returns the slabs of a completed publication. With handle checks, overwrites the memory that
-  // becomes free and ends the program if slabs are returned twice.
+  // Returns the slabs of a completed publication.
   void retire(Slabs slabs) noexcept;
   // Frees the unpublished blocks of a dropped batch.
   void drop(Cursor& cursor) noexcept;
@@ -77,7 +75,6 @@ class KernargPool {
     uint32_t holders = 0;
     uint32_t next =
         KernargSlabs::kNone;  // held: next in its cursor's run; free: next in the free list
-    [[no_unique_address]] detail::GenerationTag generation{};  // counts its uses
   };
 
   bool add_slab(Cursor& cursor, uint64_t size) noexcept;

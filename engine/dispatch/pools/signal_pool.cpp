@@ -6,7 +6,6 @@
 
 #include "aql/amd_abi.hpp"
 #include "engine/runtime/counters.hpp"
-#include "engine/runtime/detail/handle_check.hpp"
 #include "engine/runtime/error.hpp"
 
 namespace uptempo {
@@ -77,10 +76,6 @@ void SignalPool::leave_to_session(hsa_signal_t signal) noexcept {
 
 void SignalPool::give_back(hsa_signal_t signal) noexcept {
   Kind& to = aql::has_interrupt(signal) ? interrupt_ : without_event_;
-  if constexpr (detail::kHandleChecks)
-    if (std::ranges::any_of(to.free,
-                            [&](hsa_signal_t free) { return free.handle == signal.handle; }))
-      detail::end_with("a pooled signal was given back twice");
   aql::rearm(signal, 1);
   to.free.push_back(signal);
   to.taken.set(to.taken.in_use() - 1);

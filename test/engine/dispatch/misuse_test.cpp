@@ -109,7 +109,7 @@ TEST_CASE("a batch whose queue was destroyed may be queried, cleared and destroy
   const std::string plan = batch->explain();
   CommandRef last = batch->dispatch(kernel, Grid{1}, 4u);
   device.destroy_queue();
-  if constexpr (!detail::kHandleChecks) last.touches_nothing();
+  CHECK(contains(error_of<Error>([&] { last.touches_nothing(); }), "no longer the last packet"));
   CHECK(batch->explain() == plan);
   CHECK(batch->plan().size() == 3);
   CHECK(batch->size() == 0);
@@ -117,6 +117,30 @@ TEST_CASE("a batch whose queue was destroyed may be queried, cleared and destroy
   CHECK(contains(error_of<Error>([&] { batch->dispatch(kernel, Grid{1}, 5u); }),
                  "its Queue no longer exists"));
   batch.reset();
+}
+
+TEST_CASE("a CommandRef is valid until its batch changes, and reports its use afterwards",
+          "[misuse]") {
+  DoubleDevice device;
+  const auto kernel = number_kernel();
+  uint32_t data = 0;
+  BatchSubmitter batch(device.queue(), {});
+  CommandRef ref = batch.dispatch(kernel, Grid{1}, 1u);
+  ref.reads(&data, 1).writes(&data, 1).without_barrier();
+  ref.observed_by(Observer::system);
+  SECTION("by a further dispatch") { batch.dispatch(kernel, Grid{1}, 2u); }
+  SECTION("by a raw packet") { batch.raw(aql::to_packet(aql::BarrierAnd{})); }
+  SECTION("by its submission") { batch.submit(); }
+  SECTION("by clearing it") { batch.clear(); }
+  SECTION("by the end of its queue") { device.destroy_queue(); }
+  const char* const expected = "no longer the last packet of its batch";
+  CHECK(contains(error_of<Error>([&] { ref.reads(&data, 1); }), expected));
+  CHECK(contains(error_of<Error>([&] { ref.touches_nothing(); }), expected));
+  CHECK(contains(error_of<Error>([&] { ref.after({0}); }), expected));
+  CHECK(contains(error_of<Error>([&] { ref.observed_by(Observer::agent); }), expected));
+  CHECK(contains(error_of<Error>([&] { ref.fences(aql::FenceScope::none, aql::FenceScope::none); }),
+                 expected));
+  CHECK(contains(error_of<Error>([&] { ref.without_barrier(); }), expected));
 }
 
 TEST_CASE("destroying a queue drops the rest of a partly published batch", "[misuse]") {

@@ -7,8 +7,6 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "engine/runtime/detail/handle_check.hpp"
-
 namespace uptempo {
 
 // A linked run of slabs. Empty if first == none.
@@ -17,7 +15,6 @@ struct KernargSlabs {
 
   uint32_t first = kNone;
   uint32_t last = kNone;
-  [[no_unique_address]] detail::GenerationTag generation{};  // of the first slab
 };
 
 struct KernargCursor {
