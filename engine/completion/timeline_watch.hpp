@@ -11,7 +11,7 @@
 #include "engine/completion/timeline.hpp"
 #include "engine/runtime/agent.hpp"
 #include "engine/runtime/session.hpp"
-#include "engine/runtime/session_end.hpp"
+#include "engine/runtime/session_listener.hpp"
 
 namespace uptempo::detail {
 
@@ -46,9 +46,7 @@ class TimelineWatch {
   Timeline* timeline_ = nullptr;
   hsa_agent_t agent_{};
   const std::atomic<uint32_t>* open_packets_ = nullptr;
-  SessionEnd end_;
-  uint64_t faults_ = 0;
-  bool listens_ = false;
+  SessionListener listener_;
 };
 
 }  // namespace uptempo::detail

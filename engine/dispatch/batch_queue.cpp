@@ -350,7 +350,7 @@ BatchQueue& BatchQueue::ended() {
 }
 
 BatchQueue::~BatchQueue() {
-  session_end_.stop();
+  listener_.stop();
   while (attachments_ != nullptr) {
     QueueAttachment& attachment = *attachments_;
     Publication& publication = *attachment.publication;

@@ -17,7 +17,7 @@
 #include "engine/dispatch/detail/publication.hpp"
 #include "engine/dispatch/pools/lent_blocks.hpp"
 #include "engine/dispatch/queue_resources.hpp"
-#include "engine/runtime/session_end.hpp"
+#include "engine/runtime/session_listener.hpp"
 
 namespace uptempo::detail {
 
@@ -27,7 +27,8 @@ class BatchQueue : public QueueResources {
       : BatchQueue(agent, options, Parts{}) {}
   BatchQueue(const Agent& agent, const QueueOptions& options, Parts parts)
       : QueueResources(agent, options, std::move(parts)) {
-    session_end_.start([this] { end_attachments(); }, [this] { end_attachments(); });
+    listener_.start(Session::current(), {.at_end = [this] { end_attachments(); },
+                                         .in_child = [this] { end_attachments(); }});
   }
   // Without ROCr: the caller owns the signals, and there is no agent.
   BatchQueue(const Parts& parts, std::span<const hsa_signal_t> signals, const QueueOptions& options)
@@ -102,7 +103,7 @@ class BatchQueue : public QueueResources {
   Lack lack_ = Lack::none;  // of the last submit() that was refused
   aql::PublishResult ring_refusal_;
   QueueAttachment* attachments_ = nullptr;
-  SessionEnd session_end_;  // last: it uses the others
+  SessionListener listener_;  // last: it uses the others
 };
 
 }  // namespace uptempo::detail

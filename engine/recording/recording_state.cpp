@@ -99,11 +99,11 @@ RecordingState::RecordingState(BatchQueue& state, const RecordingOptions& option
     publication_.end(Ending::runtime);
     if (partly_out_.state == nullptr) partly_out_.state = &BatchQueue::ended();
   };
-  session_end_.start(end, end);
+  listener_.start(Session::current(), {.at_end = end, .in_child = end});
 }
 
 RecordingState::~RecordingState() {
-  session_end_.stop();
+  listener_.stop();
   abandon();
   BatchQueue::leave(partly_out_);
   const Deadline deadline = Deadline::after(kDrainTimeout);
@@ -225,9 +225,7 @@ OpenNode RecordingState::open(uint32_t index) noexcept {
 }
 
 // A replay that ends with a finished packet has appended a barrier packet.
-void RecordingState::keep_in_step() {
-  nodes_.resize(publication_.packets.size());
-}
+void RecordingState::keep_in_step() { nodes_.resize(publication_.packets.size()); }
 
 void RecordingState::expect(uint32_t block_bytes) {
   blocks_.expect(block_bytes);

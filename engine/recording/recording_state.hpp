@@ -25,7 +25,7 @@
 #include "engine/recording/recorded_blocks.hpp"
 #include "engine/recording/recording.hpp"
 #include "engine/runtime/agent.hpp"
-#include "engine/runtime/session_end.hpp"
+#include "engine/runtime/session_listener.hpp"
 
 namespace uptempo::detail {
 
@@ -162,7 +162,7 @@ class RecordingState {
   uint64_t replays_ = 0;
   // state: the queue in which a replay is partly published; null: none
   QueueAttachment partly_out_;
-  SessionEnd session_end_;  // last: it uses the others
+  SessionListener listener_;  // last: it uses the others
 };
 
 }  // namespace uptempo::detail

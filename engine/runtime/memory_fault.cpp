@@ -2,19 +2,20 @@
 
 #include <utility>
 
-#include "engine/runtime/session.hpp"
+#include "engine/runtime/session_listener.hpp"
 
 namespace uptempo {
 
 MemoryFaultListener::MemoryFaultListener(const Agent& agent, Function function)
-    : session_(Session::current()),
-      number_(session_->listen([agent = agent.handle(),
-                                function = std::move(function)](const Session::MemoryFault& fault) {
-        if (fault.agent.handle != agent.handle) return false;
-        function(fault.status, fault.text);
-        return true;
-      })) {}
+    : listener_(std::make_unique<detail::SessionListener>(
+          Session::current(),
+          Session::Listener{.on_fault = [agent = agent.handle(), function = std::move(function)](
+                                            const Session::MemoryFault& fault) {
+            if (fault.agent.handle != agent.handle) return false;
+            function(fault.status, fault.text);
+            return true;
+          }})) {}
 
-MemoryFaultListener::~MemoryFaultListener() { session_->stop_listening(number_); }
+MemoryFaultListener::~MemoryFaultListener() = default;
 
 }  // namespace uptempo

@@ -12,7 +12,6 @@
 
 #include <hsa/hsa.h>
 
-#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -21,7 +20,9 @@
 
 namespace uptempo {
 
-class Session;
+namespace detail {
+class SessionListener;
+}
 
 class MemoryFaultListener {
  public:
@@ -37,8 +38,7 @@ class MemoryFaultListener {
   MemoryFaultListener& operator=(const MemoryFaultListener&) = delete;
 
  private:
-  const std::shared_ptr<Session> session_;
-  uint64_t number_;
+  const std::unique_ptr<detail::SessionListener> listener_;
 };
 
 }  // namespace uptempo

@@ -29,9 +29,4 @@ bool Owned::alive() const noexcept { return session_ && session_->alive(); }
 
 void Owned::give_back() noexcept { session_->give_back(ticket_); }
 
-void Owned::forget() noexcept {
-  if (session_) session_->forget(ticket_);
-  leave_to_session();
-}
-
 }  // namespace uptempo

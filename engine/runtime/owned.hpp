@@ -23,7 +23,7 @@ class Session;
 class Owned {
  public:
   // Order of release at the end of the Runtime; of one kind, the latest first.
-  enum class Kind : uint8_t { listener, completion_thread, queue, executable, signal, memory };
+  enum class Kind : uint8_t { completion_thread, queue, executable, signal, memory };
   using Release = void (*)(uint64_t handle) noexcept;
   using Ticket = std::pair<Kind, uint64_t>;
 
@@ -63,8 +63,6 @@ class Owned {
     session_.reset();
     handle_ = 0;
   }
-  // Drops the handle; the object is never released.
-  void forget() noexcept;
 
  private:
   void give_back() noexcept;

@@ -37,6 +37,11 @@ struct Process {
   std::mutex exceptions_mutex;
   std::unique_ptr<detail::HardwareExceptions> exceptions;
 
+  // Protects the listeners of every session. Recursive, because the effects of a listener may
+  // remove one. Held while listeners run, so a removed listener no longer runs. Held during a fork,
+  // so the child finds the listeners whole; the child never releases it, and does not take it.
+  std::recursive_mutex listeners_mutex;
+
   // For the child of a fork, where the locks above may be held for ever.
   std::atomic<Session*> present{nullptr};
   std::atomic<bool> is_child{false};
@@ -124,10 +129,10 @@ struct Session::Starter {
     // relaxed: the child of a fork starts with one thread
     if (process().is_child.load(std::memory_order_relaxed)) return;
     const std::lock_guard lock(process().mutex);
-    process().present.store(nullptr, std::memory_order_relaxed);
     session->end();
     if (!must_stay_initialised()) hsa_shut_down();
     session->hsa_remains_ = hsa_is_initialised();
+    process().present.store(nullptr, std::memory_order_relaxed);
   }
 };
 
@@ -136,8 +141,11 @@ std::shared_ptr<Session> Session::running() noexcept { return process().running(
 // Runs in the child of a fork.
 void Session::leave_to_parent() noexcept {
   process().is_child.store(true, std::memory_order_relaxed);
-  if (Session* const session = process().present.load(std::memory_order_relaxed))
-    session->alive_.store(false, std::memory_order_relaxed);
+  Session* const session = process().present.load(std::memory_order_relaxed);
+  if (session == nullptr) return;
+  session->alive_.store(false, std::memory_order_relaxed);
+  for (const auto& [number, listener] : session->listeners_)
+    if (listener.in_child) listener.in_child();
 }
 
 bool Session::has_lost_gpu() noexcept { return process().gpu_lost; }
@@ -171,11 +179,13 @@ std::shared_ptr<Session> Session::start() {
   if (is_parents()) refuse_child("Runtime", "a Runtime in the child of a fork");
   detail::require_one_rocr("Runtime");
   const std::lock_guard lock(process().mutex);
-  static const int kHandler = pthread_atfork(nullptr, nullptr, &Session::leave_to_parent);
-  if (kHandler != 0)
+  static const int kHandlers =
+      pthread_atfork([] { process().listeners_mutex.lock(); },
+                     [] { process().listeners_mutex.unlock(); }, &Session::leave_to_parent);
+  if (kHandlers != 0)
     throw Error({.status = HSA_STATUS_ERROR_OUT_OF_RESOURCES,
                  .call = "pthread_atfork",
-                 .asked = "a handler that ends the session in the child of a fork",
+                 .asked = "handlers that end the session in the child of a fork",
                  .found = "no memory",
                  .remedy = "free memory first"});
   if (std::shared_ptr<Session> running = process().owners.lock()) return running;
@@ -256,6 +266,10 @@ Session::Ticket Session::adopt(Kind kind, uint64_t handle, Release release) {
     throw;
   }
   if (!is_listed) release_late(handle, release);
+  refuse_late();
+}
+
+void Session::refuse_late() {
   refuse_ended("uptempo", "an object that needs a Runtime", "the new object",
                "keep the Runtime while its objects are created and in use");
 }
@@ -279,12 +293,6 @@ void Session::give_back(Ticket ticket) noexcept {
   entry.release(entry.handle);  // outside the lock: destroying a queue waits for ROCr's own threads
 }
 
-void Session::forget(Ticket ticket) noexcept {
-  if (process().is_child.load(std::memory_order_relaxed)) return;
-  const std::lock_guard lock(mutex_);
-  entries_.erase(ticket);
-}
-
 bool Session::holds(Kind kind, uint64_t handle) {
   const std::lock_guard lock(mutex_);
   return std::ranges::any_of(entries_, [&](const auto& entry) {
@@ -295,6 +303,14 @@ bool Session::holds(Kind kind, uint64_t handle) {
 void Session::end() noexcept {
   alive_.store(false, std::memory_order_release);
   stop_exceptions();
+  {
+    const std::lock_guard lock(process().listeners_mutex);
+    for (auto next = listeners_.rbegin(); next != listeners_.rend(); ++next) {
+      Listener& listener = next->second;
+      if (listener.at_end) listener.at_end();
+      listener.at_end = listener.in_child = nullptr;
+    }
+  }
   for (;;) {
     Ticket ticket;
     {
@@ -343,18 +359,22 @@ void Session::on_lost_gpu(hsa_agent_t agent, bool by_memory_error) {
   (void)report({agent, describe_loss(by_memory_error), MemoryFault::kLost});
 }
 
-uint64_t Session::listen(FaultListener listener) {
-  start_exceptions();
-  const std::lock_guard lock(listeners_mutex_);
-  for (const MemoryFault& fault : faults_) listener(fault);
-  const uint64_t id = ++next_;
-  listeners_.emplace(id, std::move(listener));
-  return id;
+uint64_t Session::listen(Listener listener) {
+  if (is_parents()) refuse_late();
+  if (listener.on_fault) start_exceptions();
+  const std::lock_guard lock(process().listeners_mutex);
+  if (!alive()) refuse_late();  // end() may have called the listeners
+  if (listener.on_fault)
+    for (const MemoryFault& fault : faults_) listener.on_fault(fault);
+  const uint64_t number = ++next_;
+  listeners_.emplace(number, std::move(listener));
+  return number;
 }
 
-void Session::stop_listening(uint64_t id) noexcept {
-  const std::lock_guard lock(listeners_mutex_);
-  listeners_.erase(id);
+void Session::stop_listening(uint64_t number) noexcept {
+  if (is_parents()) return;
+  const std::lock_guard lock(process().listeners_mutex);
+  listeners_.erase(number);
 }
 
 void Session::give_up(hsa_agent_t agent) {
@@ -364,7 +384,7 @@ void Session::give_up(hsa_agent_t agent) {
 }
 
 bool Session::notify(MemoryFault found) {
-  const std::lock_guard lock(listeners_mutex_);
+  const std::lock_guard lock(process().listeners_mutex);
   const MemoryFault fault = std::move(found);
   try {
     faults_.push_back(fault);
@@ -373,7 +393,8 @@ bool Session::notify(MemoryFault found) {
   }
   // An ECC error is both a fault and a loss; ROCr reports the two one after the other.
   bool claimed = std::ranges::find(claimed_, fault.agent.handle) != claimed_.end();
-  for (const auto& [id, listener] : listeners_) claimed = listener(fault) || claimed;
+  for (const auto& [number, listener] : listeners_)
+    claimed = (listener.on_fault && listener.on_fault(fault)) || claimed;
   if (claimed) claimed_.push_back(fault.agent.handle);
   return claimed;
 }

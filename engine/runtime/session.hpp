@@ -9,7 +9,7 @@
 //
 // fork: in the child the session has ended and none can start. Nothing is released there, because
 // the driver's objects belong to the parent and ROCr's threads and some of its memory are missing.
-// Timelines have failed, and batches and recordings have ended (session_end.hpp), so each use of an
+// Timelines have failed, and batches and recordings have ended, so each use of an
 // object of the parent is refused by name.
 //
 // Thread safety: every function may be called from any thread.
@@ -27,6 +27,7 @@
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "engine/runtime/owned.hpp"
@@ -59,6 +60,19 @@ class Session {
   };
   // Returns true if the fault ends work of the listener, which will then report it.
   using FaultListener = std::function<bool(const MemoryFault&)>;
+  // What an object does when its session can no longer carry out its work. Each function may be
+  // empty. None may create or destroy a listener, except that `on_fault` may remove one.
+  struct Listener {
+    // A GPU has faulted on a memory access, or is lost. Runs on a thread of ROCr or of the session,
+    // or within listen(). May call only HSA's signal functions.
+    FaultListener on_fault{};
+    // The session ends. Runs once, the latest listener's first, before the session releases
+    // anything, on the thread that ends it.
+    std::function<void()> at_end{};
+    // Runs instead of at_end in the child of a fork. Must not lock, wait, or touch memory of the
+    // session: other threads of the parent may have held any lock.
+    std::function<void()> in_child{};
+  };
 
   // Returns the running session. Throws Error if there is none.
   static std::shared_ptr<Session> current();
@@ -76,8 +90,6 @@ class Session {
   Ticket adopt(Kind kind, uint64_t handle, Release release);
   // Releases the ticket's object. Does nothing if it has already been released.
   void give_back(Ticket ticket) noexcept;
-  // Removes the entry without releasing the object.
-  void forget(Ticket ticket) noexcept;
   // Returns true if this library has made the object in this session and not released it.
   bool holds(Kind kind, uint64_t handle);
   bool alive() const noexcept { return alive_.load(std::memory_order_acquire); }
@@ -97,16 +109,19 @@ class Session {
   [[noreturn]] static void refuse_ended(std::string call, std::string asked,
                                         std::string_view destroyed, std::string remedy);
 
-  // Calls the listener, on a thread of ROCr or of the session, when the GPU has faulted on a memory
-  // access. The listener may call only HSA's signal functions. Past faults are reported at once:
-  // the driver has stopped the agent's queues permanently and ROCr reports no second fault
-  // (runtime.cpp:1290 at 5.2.3), so later work would be waited for forever. ROCr 6.1 and newer
-  // report the loss of a GPU in the same way. With older ones, the session asks the driver
-  // (hardware_exceptions.hpp), on a thread that the first listener starts. A fault that no listener
-  // claims, and that cannot belong to given-up work, is passed on to handlers registered by others.
-  // If none of them handles it, ROCr prints agent, address and reason and aborts the process.
-  uint64_t listen(FaultListener listener);
-  void stop_listening(uint64_t id) noexcept;
+  // Adds a listener, until stop_listening(), which waits for a function that runs. Throws Error
+  // after the end. Past faults are reported at once: the driver has stopped the agent's queues
+  // permanently and ROCr reports no second fault (runtime.cpp:1290 at 5.2.3), so later work would
+  // be waited for forever. ROCr 6.1 and newer report the loss of a GPU in the same way. With older
+  // ones, the session asks the driver (hardware_exceptions.hpp), on a thread that the first
+  // listener for faults starts. A fault that no listener claims, and that cannot belong to given-up
+  // work, is passed on to handlers registered by others. If none of them handles it, ROCr prints
+  // agent, address and reason and aborts the process.
+  uint64_t listen(Listener listener);
+  uint64_t listen(FaultListener on_fault) {
+    return listen(Listener{.on_fault = std::move(on_fault)});
+  }
+  void stop_listening(uint64_t number) noexcept;
 
   // Marks the agent's unfinished work as no longer awaited. The device may still execute it, or its
   // fault event may still be on the way; neither the driver nor ROCr reports when that is over. A
@@ -121,6 +136,7 @@ class Session {
   static void leave_to_parent() noexcept;
   void end() noexcept;
   void release_late(uint64_t handle, Release release) noexcept;
+  [[noreturn]] static void refuse_late();
   // Reports a fault to the listeners. Returns true if one claims it.
   bool notify(MemoryFault fault);
   // As notify(), for the latest session. Also returns true for given-up work.
@@ -141,10 +157,8 @@ class Session {
   std::map<Ticket, Entry> entries_;
   bool has_ended_ = false;    // end() has released every entry; protected by mutex_
   bool hsa_remains_ = false;  // after the end; protected by the mutex of sessions' starts and ends
-  // Recursive, because a listener's effects may remove a listener. Held while listeners run, so a
-  // removed listener no longer runs.
-  std::recursive_mutex listeners_mutex_;
-  std::map<uint64_t, FaultListener> listeners_;
+  // These three are protected by the process's lock of listeners.
+  std::map<uint64_t, Listener> listeners_;
   std::vector<MemoryFault> faults_;
   std::vector<uint64_t> claimed_;  // agents of which a fault was claimed
 };

@@ -80,11 +80,7 @@ Transfers::Transfers(const Agent& gpu, const CopyLimits& limits, const CopyEngin
       close_epochs_(std::move(close_epochs)),
       parts_(parts_of(gpu)),
       // Staging memory ends with the Runtime, so carry out what is due before.
-      session_end_(Session::current(), Session::Kind::listener, reinterpret_cast<uint64_t>(this),
-                   [](uint64_t handle) noexcept {
-                     RetiredList::of_process().release();
-                     RetiredList::of_process().drop(reinterpret_cast<const Transfers*>(handle));
-                   }) {
+      listener_(Session::current(), {.at_end = [this] { end_retired(); }}) {
   check_masks(wanted_engines_, parts_.engines);
 }
 
@@ -99,7 +95,11 @@ Transfers::Transfers(Parts parts, const CopyLimits& limits, const CopyEngines& e
 }
 
 Transfers::~Transfers() {
-  session_end_.forget();
+  listener_.stop();
+  end_retired();
+}
+
+void Transfers::end_retired() noexcept {
   RetiredList::of_process().release();
   RetiredList::of_process().drop(this);
 }

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "engine/runtime/agent.hpp"
+#include "engine/runtime/session_listener.hpp"
 #include "engine/stream/copy/copy_ends.hpp"
 #include "engine/stream/copy/copy_engines.hpp"
 #include "engine/stream/copy/copy_lane.hpp"
@@ -118,6 +119,8 @@ class Transfers {
   CopyLane::Agents agents_of(const CopyEnd& to, const CopyEnd& from) const;
 
  private:
+  // Runs the completed duties, and drops the others.
+  void end_retired() noexcept;
   using LaneNumber = size_t;
   static constexpr LaneNumber lane_of(CopyDirection direction) noexcept {
     return static_cast<size_t>(direction);
@@ -147,7 +150,7 @@ class Transfers {
   std::optional<TransferKernels> kernels_;
   std::optional<Error> no_kernels_;
   std::shared_ptr<Staging> staging_;
-  Owned session_end_;
+  SessionListener listener_;  // last: it uses the others
 };
 
 }  // namespace uptempo::detail
