@@ -13,7 +13,7 @@
 //   step.dispatch_each(1000, [&](uint32_t i) noexcept { return std::tuple(x, n, i); });
 //
 // dispatch() copies the arguments into a kernarg block and keeps the packet (packet_store.hpp).
-// submit() plans the fences (fence_rules.hpp), reserves (ring slots, signals, a place on the
+// submit() plans the fences (fence_plan.hpp), reserves (ring slots, signals, a place on the
 // timeline: every step that can fail) and publishes.
 // The batch is empty afterwards and can be reused. In a steady state, submit() makes no allocation,
 // no system call and no HSA call except the doorbell store.

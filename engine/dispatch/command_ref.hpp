@@ -5,7 +5,7 @@
 #pragma once
 
 #include "engine/dispatch/detail/publication.hpp"
-#include "engine/fences/declaring.hpp"
+#include "engine/fences/declarations.hpp"
 
 namespace uptempo {
 

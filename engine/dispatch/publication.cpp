@@ -6,7 +6,6 @@
 
 #include "engine/fences/fence_plan.hpp"
 #include "engine/fences/fence_planner.hpp"
-#include "engine/fences/fence_rules.hpp"
 #include "engine/runtime/error.hpp"
 
 namespace uptempo::detail {
@@ -18,36 +17,27 @@ uint16_t dispatch_header(aql::HeaderFlags flags) noexcept {
   return aql::make_header(PacketType::kernel_dispatch, flags);
 }
 
-// Without declarations, every packet may access everything; then the planned fences are the fewest.
-FencePolicy policy_without_declarations(FencePolicy policy) noexcept {
-  return policy == FencePolicy::minimal ? FencePolicy::planned : policy;
-}
-
 }  // namespace
 
-Publication::PlainHeaders Publication::plan_plain(FencePolicy policy) noexcept {
+Publication::PlainHeaders Publication::plan_plain() {
   static constexpr std::array<Declarations, 3> kUndeclared{};
   std::array<PacketPlan, 3> plans;
-  policy = policy_without_declarations(policy);
-  plan_fences(std::span(kUndeclared).first(1), {}, policy, std::span(plans).first(1));
+  planner_->plan(std::span(kUndeclared).first(1), {}, std::span(plans).first(1));
   const uint16_t alone = dispatch_header(plans[0].flags);
-  plan_fences(kUndeclared, {}, policy, plans);
+  planner_->plan(kUndeclared, {}, plans);
   return {alone, dispatch_header(plans[0].flags), dispatch_header(plans[1].flags),
           dispatch_header(plans[2].flags)};
 }
 
-Publication::Publication(FencePolicy the_policy, bool is_kept, const Agent* agent)
-    : policy(the_policy),
-      kept(is_kept),
-      plain_(plan_plain(the_policy)),
+Publication::Publication(FencePolicy policy, bool is_kept, const Agent* agent)
+    : kept(is_kept),
+      planner_(std::make_unique<FencePlanner>(overwrites_on(agent), policy)),
+      plain_(plan_plain()),
       plain_costs_{.alone = aql::costs_of(plain_.alone),
                    .ends = aql::costs_of(plain_.first) + aql::costs_of(plain_.last),
                    .interior = aql::costs_of(plain_.interior)},
       plain_flight_{.alone = {plain_.alone, plain_.alone},
-                    .many = {plain_.first, plain_.interior, plain_.last}},
-      planner_(the_policy == FencePolicy::minimal
-                   ? std::make_unique<FencePlanner>(overwrites_on(agent))
-                   : nullptr) {}
+                    .many = {plain_.first, plain_.interior, plain_.last}} {}
 
 Publication::~Publication() = default;
 
@@ -124,11 +114,7 @@ void Publication::make_plan(size_t count) {
   }
   for (; next < count; ++next) declarations_[next] = {};
   plans_.resize(count);
-  if (policy == FencePolicy::minimal) {
-    planner_->plan(declarations_, accesses, plans_);
-  } else {
-    plan_fences(declarations_, accesses, policy, plans_);
-  }
+  planner_->plan(declarations_, accesses, plans_);
   if (kernargs_go_stale_in_l2) acquire_kernargs();
   if (kept) return;  // a kept batch compares nothing: replan() invalidates its plan
   last_.declared = declared;
@@ -194,7 +180,7 @@ std::span<const PacketPlan> Publication::last_plan() {
   if (plans_.empty() && planned_ != 0) {
     declarations_.assign(planned_, {});
     plans_.resize(planned_);
-    plan_fences(declarations_, {}, policy_without_declarations(policy), plans_);
+    planner_->plan(declarations_, {}, plans_);
   }
   return plans_;
 }
@@ -214,19 +200,5 @@ void refuse_stale_handle() {
                .found = "it is no longer the last packet of its batch",
                .remedy = "make all declarations of a dispatch before the next call"});
 }
-
-void depend(const PacketRef& packet, std::span<const size_t> earlier) {
-  declarations_of(packet).depend(packet.publication->accesses, packet.packet, earlier);
-}
-
-void observe(const PacketRef& packet, Observer observer) {
-  declarations_of(packet).observer = observer;
-}
-
-void set_fences(const PacketRef& packet, aql::FenceScope acquire, aql::FenceScope release) {
-  declarations_of(packet).give_fences(acquire, release);
-}
-
-void drop_barrier(const PacketRef& packet) { declarations_of(packet).without_barrier = true; }
 
 }  // namespace uptempo::detail

@@ -67,9 +67,10 @@ void AccessSegments::number_segments() {
   const auto segment_at = [this](uintptr_t address) {
     return static_cast<uint32_t>(std::ranges::lower_bound(cuts_, address) - cuts_.begin());
   };
-  for (Known& range : known_)
-    range.run =
-        range.begin < range.end ? Run{segment_at(range.begin), segment_at(range.end)} : Run{};
+  for (Known& range : known_) {
+    range.first = segment_at(range.begin);
+    range.last = std::max(range.first, segment_at(range.end));
+  }
 }
 
 }  // namespace uptempo::detail

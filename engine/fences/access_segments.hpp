@@ -14,6 +14,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <ranges>
 #include <span>
 #include <vector>
 
@@ -23,22 +24,20 @@ namespace uptempo::detail {
 
 class AccessSegments {
  public:
-  // Segments [first, last).
-  struct Run {
-    uint32_t first = 0, last = 0;
-  };
-
   // Splits `ranges`. An empty range has no segment. May throw std::bad_alloc.
   void cut(std::span<const AccessRange> ranges);
-  // Segments of ranges[i].
-  const Run& of(size_t i) const noexcept { return known_[ids_[i]].run; }
+  // Segments of ranges[i]: consecutive numbers.
+  auto of(size_t i) const noexcept {
+    const Known& range = known_[ids_[i]];
+    return std::views::iota(range.first, range.last);
+  }
   // Number of segments; some may belong to no range of the last call.
   size_t size() const noexcept { return cuts_.size(); }
 
  private:
   struct Known {
     uintptr_t begin, end;
-    Run run{};
+    uint32_t first = 0, last = 0;  // segments [first, last)
     bool is(const AccessRange& range) const noexcept {
       return begin == range.begin && end == range.end;
     }

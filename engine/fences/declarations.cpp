@@ -43,12 +43,4 @@ bool Declarations::declares_memory(std::span<const AccessRange> accesses) const 
   return declared && (!depends || !std::ranges::all_of(own, &AccessRange::is_dependency));
 }
 
-bool Declarations::depends_on(std::span<const AccessRange> accesses,
-                              uint32_t packet) const noexcept {
-  if (!depends) return false;
-  return std::ranges::any_of(
-      accesses.subspan(first_access, access_count),
-      [packet](const AccessRange& range) { return range.is_dependency && range.begin == packet; });
-}
-
 }  // namespace uptempo

@@ -1,11 +1,12 @@
 // Declarations: the caller's declarations for one packet of a batch, a recording or a plan. Input
-// of every fence plan.
+// of every fence plan. Declaring: the calls that make them.
 //
-// Thread safety: plain values.
+// Thread safety: plain values; Declaring: that of the batch, recording or plan.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <span>
 #include <vector>
 
@@ -58,13 +59,11 @@ struct Declarations {
     first_access = first;
     declared = true;
   }
-  // Adds dependencies of packet `own` on earlier ones. Throws Error for a packet that is not earlier;
+  // Adds dependencies of packet `own` on earlier ones. Throws Error for one that is not earlier;
   // nothing is added then.
   void depend(std::vector<AccessRange>& accesses, uint32_t own, std::span<const size_t> earlier);
   // The memory that it accesses is declared, by ranges or as none.
   bool declares_memory(std::span<const AccessRange> accesses) const noexcept;
-  // Whether it depends on that packet.
-  bool depends_on(std::span<const AccessRange> accesses, uint32_t packet) const noexcept;
   void give_fences(aql::FenceScope its_acquire, aql::FenceScope its_release) noexcept {
     explicit_fences = true;
     acquire = its_acquire;
@@ -74,6 +73,72 @@ struct Declarations {
 
  private:
   void move_to_end(std::vector<AccessRange>& accesses);
+};
+
+// Declarations that the caller may add to an unpublished packet. Base class of CommandRef (a packet
+// of a batch), NodeRef (of a recording) and FencePlan::Dispatch (of a plan).
+//
+// Lifetime: valid until the batch or recording is modified again. A later call for a packet that is
+// no longer the last one of its batch throws Error.
+//
+// `Self` is the derived class. `Ref` names a packet: `packet` is its number, declarations() and
+// accesses() return what is declared.
+template <class Self, class Ref>
+class Declaring {
+ public:
+  // Declares bytes that the dispatch reads or writes. If one range is declared, all must be: the
+  // plan may then omit the barrier bit.
+  template <class T>
+  Self& reads(const T* data, size_t count) {
+    return declare(data, count * sizeof(T), false);
+  }
+  template <class T>
+  Self& writes(T* data, size_t count) {
+    return declare(data, count * sizeof(T), true);
+  }
+  // Declares a dispatch that accesses no memory except its arguments.
+  Self& touches_nothing() { return declare(nullptr, 0, false); }
+  // Declares that the dispatch depends on these earlier packets, and on no others: it begins when
+  // they are complete and sees what they wrote. For a program that knows the order of its work but
+  // not the memory, such as a graph. A packet is named by its number: the size() of the batch,
+  // recording or plan before it was added. An empty list declares that it depends on no packet.
+  // The dispatch may access any memory. So it also follows the last packet without declarations,
+  // and later ones of that kind follow it. It is not ordered against packets that only declare
+  // memory. Throws Error for a packet that is not earlier.
+  Self& after(std::span<const size_t> packets) {
+    packet_.declarations().depend(packet_.accesses(), packet_.packet, packets);
+    return self();
+  }
+  Self& after(std::initializer_list<size_t> packets) {
+    return after(std::span(packets.begin(), packets.size()));
+  }
+  // Declares an observer that reads the results before the caller awaits completion.
+  Self& observed_by(Observer observer) {
+    packet_.declarations().observer = observer;
+    return self();
+  }
+
+  // Sets the fences, or removes the barrier bit, as the caller chooses. fence_plan.hpp has the
+  // exceptions for the first and last packet.
+  Self& fences(aql::FenceScope acquire, aql::FenceScope release) {
+    packet_.declarations().give_fences(acquire, release);
+    return self();
+  }
+  Self& without_barrier() {
+    packet_.declarations().without_barrier = true;
+    return self();
+  }
+
+ protected:
+  explicit Declaring(const Ref& packet) noexcept : packet_(packet) {}
+
+ private:
+  Self& self() noexcept { return static_cast<Self&>(*this); }
+  Self& declare(const void* data, size_t bytes, bool writes) {
+    packet_.declarations().declare(packet_.accesses(), data, bytes, writes);
+    return self();
+  }
+  Ref packet_;
 };
 
 }  // namespace uptempo

@@ -21,7 +21,7 @@ FencePlan::~FencePlan() = default;
 FencePlan::Dispatch FencePlan::dispatch() {
   packets_.emplace_back();
   plans_.clear();
-  return Dispatch(detail::PlannedRef{this, static_cast<uint32_t>(packets_.size() - 1)});
+  return Dispatch(Ref{this, static_cast<uint32_t>(packets_.size() - 1)});
 }
 
 void FencePlan::clear() noexcept {
@@ -39,24 +39,4 @@ std::span<const PacketPlan> FencePlan::packets() {
   return plans_;
 }
 
-namespace detail {
-
-void declare(const PlannedRef& packet, const void* data, size_t bytes, bool writes) {
-  packet.plan->declarations_of(packet.packet).declare(packet.plan->accesses_, data, bytes, writes);
-}
-void depend(const PlannedRef& packet, std::span<const size_t> earlier) {
-  packet.plan->declarations_of(packet.packet)
-      .depend(packet.plan->accesses_, packet.packet, earlier);
-}
-void observe(const PlannedRef& packet, Observer observer) {
-  packet.plan->declarations_of(packet.packet).observer = observer;
-}
-void set_fences(const PlannedRef& packet, aql::FenceScope acquire, aql::FenceScope release) {
-  packet.plan->declarations_of(packet.packet).give_fences(acquire, release);
-}
-void drop_barrier(const PlannedRef& packet) {
-  packet.plan->declarations_of(packet.packet).without_barrier = true;
-}
-
-}  // namespace detail
 }  // namespace uptempo

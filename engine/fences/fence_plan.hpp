@@ -1,5 +1,5 @@
-// FencePlan computes the cheapest barrier bits and fence scopes for dispatches in one queue, in
-// queue order, with a reason for each.
+// FencePlan computes the barrier bits and fence scopes that dispatches in one queue need, in queue
+// order, with a reason for each.
 //
 //   FencePlan plan;
 //   plan.dispatch().reads(x, n).writes(y, n);
@@ -10,12 +10,13 @@
 //   plan.explain();                // one line per packet
 //
 // For callers that write packets themselves. Batches and recordings plan their own packets the same
-// way under FencePolicy::minimal.
+// way.
 //
 // Cost order: first fences at system scope, then barrier bits, then fences at agent scope. A system
 // fence writes back or invalidates L2. A barrier bit drains the device. An agent fence invalidates
-// first-level caches. The number of system fences is minimal: the first packet acquires what the
-// host wrote; the last releases what its completion signal announces; each packet whose results an
+// first-level caches. The numbers of system fences and of barrier bits are minimal, and no single
+// agent fence can be removed. Fences at system scope: the first packet acquires what the host
+// wrote; the last releases what its completion signal announces; each packet whose results an
 // observer outside the agent reads earlier releases them.
 //
 // Rules (HSA Platform System Architecture 1.2, 2.9.1 and 3.4). "i before j" means: a packet after i
@@ -24,23 +25,32 @@
 //   hand-over  If j reads what i wrote, there are packets r and q (q no later than j) such that: r
 //              is i, or i before r; r before q; r releases and q acquires, at agent scope or wider.
 //              One release may serve many writers before it, and one acquire many readers after it.
-//   dependency If j is declared to come after i, both rules above hold for the pair: what i wrote is
-//              unknown. j may access any memory, so both also hold for j and packets without
+//   dependency If j is declared to come after i, both rules above hold for the pair: what i wrote
+//              is unknown. j may access any memory, so both also hold for j and packets without
 //              declarations.
 //   nothing    A packet that accesses nothing that others write gets no acquire, no release and no
 //              barrier bit.
+//   undeclared A packet without declarations may read and write everything. A batch without any has
+//              all barrier bits, agent scope inside and system scope at its ends.
+//   ends       The first packet has a barrier bit, since accesses of earlier batches are not
+//              declared here. The last one carries the completion signal, so it has a barrier bit.
+//   caller     Explicit scopes and without_barrier() are kept, with two exceptions. The last packet
+//              keeps its barrier bit and releases at system scope: a release covers only packets
+//              whose active phase has ended, and completion must mean that all packets are complete
+//              and visible. The first packet acquires at least at agent scope: its kernarg block
+//              may have been used before, and a scalar cache may hold the old bytes.
 // A dispatch that reads and writes the same bytes declares both. Its kernarg block needs no
 // acquire: all blocks are written before the first packet is published, and the first packet's
 // acquire removes old bytes from the caches. An agent with several L2s (gfx942) may write back the
 // same bytes in any order; there, overwrites are handed over, too.
+// Other sources: LLVM AMDGPU User Guide, memory model for gfx9.
 //
 // Requires:
 // * The last packet carries the completion signal.
 // * Kernargs, and inputs that the host or a copy wrote, are complete before the first packet is
 //   published.
-// * Every dispatch declares all bytes it reads and writes, or all packets that it depends on; a range
-//   that it both reads and writes is declared as both. uptempo-vgpu --check fences finds wrong
-//   declarations.
+// * A dispatch declares all bytes it reads and writes, or all packets that it depends on, or
+//   nothing. uptempo-vgpu --check fences finds wrong declarations.
 //
 // Thread safety: thread-compatible.
 #pragma once
@@ -52,7 +62,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/fences/declaring.hpp"
+#include "engine/fences/declarations.hpp"
 #include "engine/fences/packet_plan.hpp"
 #include "engine/runtime/agent.hpp"
 
@@ -66,26 +76,21 @@ enum class Overwrites : uint8_t {
 // Null: target unknown.
 Overwrites overwrites_on(const Agent* agent) noexcept;
 
-class FencePlan;
-
 namespace detail {
-
 class FencePlanner;
-
-struct PlannedRef {
-  FencePlan* plan;
-  uint32_t packet;
-};
-
-void declare(const PlannedRef& packet, const void* data, size_t bytes, bool writes);
-void depend(const PlannedRef& packet, std::span<const size_t> earlier);
-void observe(const PlannedRef& packet, Observer observer);
-void set_fences(const PlannedRef& packet, aql::FenceScope acquire, aql::FenceScope release);
-void drop_barrier(const PlannedRef& packet);
-
 }  // namespace detail
 
 class FencePlan {
+  struct Ref {
+    FencePlan* plan;
+    uint32_t packet;
+    Declarations& declarations() const noexcept {
+      plan->plans_.clear();
+      return plan->packets_[packet];
+    }
+    std::vector<AccessRange>& accesses() const noexcept { return plan->accesses_; }
+  };
+
  public:
   // Plans for any target.
   FencePlan();
@@ -96,7 +101,7 @@ class FencePlan {
   FencePlan& operator=(const FencePlan&) = delete;
 
   // The dispatch last added. Only the last one can be declared. Valid as long as the plan.
-  class Dispatch : public Declaring<Dispatch, detail::PlannedRef> {
+  class Dispatch : public Declaring<Dispatch, Ref> {
    private:
     friend class FencePlan;
     using Declaring::Declaring;
@@ -115,16 +120,6 @@ class FencePlan {
   std::string explain() { return uptempo::explain(packets()); }
 
  private:
-  friend void detail::declare(const detail::PlannedRef&, const void*, size_t, bool);
-  friend void detail::depend(const detail::PlannedRef&, std::span<const size_t>);
-  friend void detail::observe(const detail::PlannedRef&, Observer);
-  friend void detail::set_fences(const detail::PlannedRef&, aql::FenceScope, aql::FenceScope);
-  friend void detail::drop_barrier(const detail::PlannedRef&);
-  Declarations& declarations_of(uint32_t packet) noexcept {
-    plans_.clear();
-    return packets_[packet];
-  }
-
   const std::unique_ptr<detail::FencePlanner> planner_;
   std::vector<Declarations> packets_;
   std::vector<AccessRange> accesses_;

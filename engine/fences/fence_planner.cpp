@@ -1,11 +1,9 @@
 #include "engine/fences/fence_planner.hpp"
 
 #include <algorithm>
+#include <utility>
 
-#include "engine/fences/fence_search.hpp"
-#include "engine/fences/overrides.hpp"
-
-namespace uptempo {
+namespace uptempo::detail {
 namespace {
 
 using aql::Barrier;
@@ -15,103 +13,144 @@ bool scopes_are_given(const Declarations& packet) noexcept {
   return packet.is_finished || packet.explicit_fences;
 }
 
-}  // namespace
+bool releases(const PacketPlan& plan) noexcept { return plan.flags.release != FenceScope::none; }
 
-namespace detail {
+PacketPlan finished(const Declarations& packet) noexcept {
+  return {.flags = {packet.without_barrier ? Barrier::off : Barrier::on, packet.acquire,
+                    packet.release},
+          .barrier =
+              packet.without_barrier ? BarrierReason::caller_without : BarrierReason::caller_with,
+          .acquire = ScopeReason::caller,
+          .release = ScopeReason::caller};
+}
+
+constexpr PacketPlan kSystemEverywhere{
+    .flags = {Barrier::on, FenceScope::system, FenceScope::system},
+    .barrier = BarrierReason::policy,
+    .acquire = ScopeReason::policy,
+    .release = ScopeReason::policy};
+
+// The packet's plan without hand-overs. `since`: the last packet with a barrier bit.
+PacketPlan own_plan(std::span<const Declarations> packets, uint32_t i,
+                    const FenceRelations::Needs& needs, uint32_t since, bool is_first) noexcept {
+  const Declarations& packet = packets[i];
+  PacketPlan plan{.flags = {Barrier::on, FenceScope::none, FenceScope::none}};
+  if (i == 0) {
+    plan.barrier = BarrierReason::first_of_batch;
+  } else if (needs.after > since) {
+    plan.barrier = !packet.declared                     ? BarrierReason::undeclared
+                   : needs.is_dependency                ? BarrierReason::dependency
+                   : !packets[needs.after - 1].declared ? BarrierReason::after_undeclared
+                                                        : BarrierReason::conflict;
+    plan.conflict = {needs.after - 1, i};
+  } else {
+    plan.flags.barrier = Barrier::off;
+    plan.barrier = BarrierReason::independent;
+  }
+  if (is_first) {
+    plan.flags.acquire = FenceScope::system;
+    plan.acquire = ScopeReason::host_wrote;
+  }
+  if (i + 1 == packets.size()) {
+    plan.flags.release = FenceScope::system;
+    plan.release = ScopeReason::host_reads;
+  } else if (packet.observer != Observer::none) {
+    plan.flags.release =
+        packet.observer == Observer::system ? FenceScope::system : FenceScope::agent;
+    plan.release = ScopeReason::observed;
+  }
+  return plan;
+}
+
+// Applies the caller's choices, except where the first engine packet or the last packet forbids it.
+void apply_overrides(const Declarations& packet, bool is_first, bool is_last,
+                     PacketPlan& plan) noexcept {
+  if (packet.explicit_fences) {
+    plan.flags.acquire = packet.acquire;
+    plan.flags.release = packet.release;
+    plan.acquire = plan.release = ScopeReason::caller;
+  }
+  if (packet.without_barrier) {
+    plan.flags.barrier = Barrier::off;
+    plan.barrier = BarrierReason::caller_without;
+  }
+  if (is_first && plan.flags.acquire == FenceScope::none) {
+    plan.flags.acquire = FenceScope::agent;
+    plan.acquire = ScopeReason::stale_kernargs;
+  }
+  if (!is_last) return;
+  if (plan.flags.barrier == Barrier::off) {
+    plan.flags.barrier = Barrier::on;
+    plan.barrier = BarrierReason::completion;
+  }
+  if (plan.flags.release != FenceScope::system) {
+    plan.flags.release = FenceScope::system;
+    plan.release = ScopeReason::completion;
+  }
+}
+
+void release_for(uint32_t writer, uint32_t reader, PacketPlan& plan) noexcept {
+  plan.flags.release = FenceScope::agent;
+  plan.release = ScopeReason::hand_over;
+  plan.released = {writer, reader};
+}
+
+}  // namespace
 
 void FencePlanner::plan(std::span<const Declarations> packets,
                         std::span<const AccessRange> accesses, std::span<PacketPlan> plans) {
-  relations_.find(packets, accesses, overwrites_ == Overwrites::handed_over);
-  sweep(packets, plans);
-  if (packets.size() <= kSearched) search_fences(packets, relations_, plans);
-}
-
-void FencePlanner::sweep(std::span<const Declarations> packets, std::span<PacketPlan> plans) {
+  relations_.begin(packets.size(), accesses);
   epoch_.resize(packets.size());
   deferred_.clear();
   acquired_ = 0;
-  // `since`: the last packet with a barrier bit.
   uint32_t epoch = 0, since = 0;
   bool begun = false;  // true once an engine packet has acquired the host's writes
-  auto pair = relations_.hand_overs().begin();
-  const auto pairs_end = relations_.hand_overs().end();
   for (uint32_t i = 0; i < packets.size(); ++i) {
     const Declarations& packet = packets[i];
     PacketPlan& plan = plans[i];
-    const bool is_last = i + 1 == packets.size(), is_first = !begun && !packet.is_finished;
-    begun = begun || is_first;
+    const FenceRelations::Needs needs = relations_.add(packet, accesses);
     if (packet.is_finished) {
-      plan = plan_finished_packet(packet);
+      plan = finished(packet);
     } else {
-      plan = {};
-      const uint32_t after = relations_.comes_after(i);
-      if (i == 0) {
-        plan.flags.barrier = Barrier::on;
-        plan.barrier = BarrierReason::first_of_batch;
-      } else if (after > since) {
-        plan.flags.barrier = Barrier::on;
-        plan.barrier = !packet.declared               ? BarrierReason::undeclared
-                       : relations_.is_dependency(i)  ? BarrierReason::dependency
-                       : !packets[after - 1].declared ? BarrierReason::after_undeclared
-                                                      : BarrierReason::conflict;
-        plan.conflict = {after - 1, i};
-      } else {
-        plan.flags.barrier = Barrier::off;
-        plan.barrier = BarrierReason::independent;
-      }
-      plan.flags.acquire = is_first ? FenceScope::system : FenceScope::none;
-      plan.acquire = is_first ? ScopeReason::host_wrote : ScopeReason::nothing_new;
-      plan.flags.release = FenceScope::none;
-      plan.release = ScopeReason::no_reader;
-      release_to_observers(packet, is_last, plan);
-      apply_overrides(packet, is_first, is_last, plan);
+      const bool is_first = !std::exchange(begun, true);
+      plan = policy_ == FencePolicy::system_everywhere
+                 ? kSystemEverywhere
+                 : own_plan(packets, i, needs, since, is_first);
+      apply_overrides(packet, is_first, i + 1 == packets.size(), plan);
     }
-
     if (plan.flags.barrier == Barrier::on) {
       since = i;
       ++epoch;
     }
     epoch_[i] = epoch;
     if (plan.flags.acquire != FenceScope::none) acquired_ = epoch;
-    const auto first_pair = pair;
-    while (pair != pairs_end && pair->reader == i) ++pair;
-    hand_over({first_pair, pair}, packets, plans);
+    if (policy_ == FencePolicy::planned) hand_over(needs.writers, i, packets, plans);
   }
   if (!deferred_.empty()) place_deferred(packets, plans);
 }
 
-namespace {
-
-void release_for(const HandOver& pair, uint32_t packet, std::span<PacketPlan> plans) noexcept {
-  plans[packet].flags.release = FenceScope::agent;
-  plans[packet].release = ScopeReason::hand_over;
-  plans[packet].released = {pair.writer, pair.reader};
-}
-
-}  // namespace
-
-// Handles all hand-overs to one reader.
-void FencePlanner::hand_over(std::span<const HandOver> pairs, std::span<const Declarations> packets,
-                             std::span<PacketPlan> plans) {
-  for (const HandOver& pair : pairs) {
-    if (acquired_ > epoch_[pair.writer]) continue;
-    PacketPlan& reader = plans[pair.reader];
-    if (scopes_are_given(packets[pair.reader])) break;  // the caller set none; it is responsible
-    reader.flags.acquire = FenceScope::agent;
-    reader.acquire = ScopeReason::hand_over;
-    reader.acquired = {pair.writer, pair.reader};
-    acquired_ = epoch_[pair.reader];
+void FencePlanner::hand_over(std::span<const uint32_t> writers, uint32_t reader,
+                             std::span<const Declarations> packets, std::span<PacketPlan> plans) {
+  for (const uint32_t writer : writers) {
+    if (acquired_ > epoch_[writer]) continue;
+    if (scopes_are_given(packets[reader])) break;  // the caller set none; it is responsible
+    PacketPlan& plan = plans[reader];
+    if (plan.flags.acquire == FenceScope::none) {
+      plan.flags.acquire = FenceScope::agent;
+      plan.acquire = ScopeReason::hand_over;
+      plan.acquired = {writer, reader};
+    }
+    acquired_ = epoch_[reader];
     break;
   }
-  for (const HandOver& pair : pairs) {
-    if (scopes_are_given(packets[pair.writer]) || releases(plans[pair.writer])) continue;
-    const uint32_t written = epoch_[pair.writer];
+  for (const uint32_t writer : writers) {
+    if (scopes_are_given(packets[writer]) || releases(plans[writer])) continue;
     // Release no later than the next barrier bit. If the caller removed that bit, it ensures
     // another order.
-    if (acquired_ <= written + 1) {
-      release_for(pair, pair.writer, plans);
+    if (acquired_ <= epoch_[writer] + 1) {
+      release_for(writer, reader, plans[writer]);
     } else {
-      deferred_.push_back({pair, acquired_});
+      deferred_.push_back({writer, reader, acquired_});
     }
   }
 }
@@ -128,21 +167,18 @@ void FencePlanner::place_deferred(std::span<const Declarations> packets,
   for (size_t i = 1; i < epochs_.size(); ++i)
     epochs_[i].released = std::max(epochs_[i].released, epochs_[i - 1].released);
   uint32_t placed = 0;
-  for (const Deferred& deferred : deferred_) {
-    const uint32_t written = epoch_[deferred.pair.writer], before = deferred.acquire - 1;
-    if (releases(plans[deferred.pair.writer]) ||
-        std::max(epochs_[before].released, placed) > written)
-      continue;
+  for (const auto& [writer, reader, acquire] : deferred_) {
+    const uint32_t written = epoch_[writer], before = acquire - 1;
+    if (releases(plans[writer]) || std::max(epochs_[before].released, placed) > written) continue;
     const uint32_t last = epochs_[before].last_packet;
     if (last != 0) {
-      release_for(deferred.pair, last - 1, plans);
+      release_for(writer, reader, plans[last - 1]);
       placed = before;
-    } else if (!scopes_are_given(packets[deferred.pair.writer])) {
+    } else {
       // The caller set the scopes of all packets of that epoch.
-      release_for(deferred.pair, deferred.pair.writer, plans);
+      release_for(writer, reader, plans[writer]);
     }
   }
 }
 
-}  // namespace detail
-}  // namespace uptempo
+}  // namespace uptempo::detail

@@ -1,17 +1,17 @@
-// FencePlanner finds the fewest barrier bits and fences for a sequence of dispatches in one queue.
+// FencePlanner places the barrier bits and fences of a sequence of dispatches in one queue.
 //
 // fence_plan.hpp states the cost order and the rules. Private to engine.
 //
 // Method: barrier bits are placed as late as order permits, which minimizes their number. An
 // acquire goes to the first reader without an acquire between itself and the writer. A release goes
 // to the writer if the acquire follows the next barrier bit, otherwise to the last packet that can
-// still serve, for all writers before it. For most sequences this is the minimum. For some, another
-// place for a barrier bit, or one more acquire, saves agent fences. Up to `kSearched` packets, the
-// planner tries all such places unless a bound proves that nothing can be saved. Longer plans are
-// correct but may have some agent fences too many.
+// still serve, for all writers before it. No single fence of such a plan can be removed. In rare
+// graphs another place for a barrier bit, or one more acquire, would save agent fences
+// (engine/DESIGN.md has the figures).
 //
 // Thread safety: thread-compatible.
-// Cost: memory and known ranges are kept between plans.
+// Cost: linear in packets and in the segments that each accesses. Memory and known ranges are kept
+// between plans.
 #pragma once
 
 #include <cstdint>
@@ -27,28 +27,26 @@ namespace uptempo::detail {
 
 class FencePlanner {
  public:
-  static constexpr uint32_t kSearched = 8;
+  explicit FencePlanner(Overwrites overwrites, FencePolicy policy = FencePolicy::planned) noexcept
+      : policy_(policy), relations_(overwrites == Overwrites::handed_over) {}
 
-  explicit FencePlanner(Overwrites overwrites) noexcept : overwrites_(overwrites) {}
-
-  // Fills plans[i] for packets[i]; both have the same length. Keeps the caller's choices, as
-  // plan_fences() does, and uses them for other packets. May throw std::bad_alloc.
+  // Fills plans[i] for packets[i]; both have the same length. Keeps the caller's choices, and uses
+  // them for other packets. May throw std::bad_alloc.
   void plan(std::span<const Declarations> packets, std::span<const AccessRange> accesses,
             std::span<PacketPlan> plans);
 
  private:
   // A hand-over with more than one barrier bit between its writer and epoch `acquire`.
   struct Deferred {
-    HandOver pair;
+    uint32_t writer, reader;
     uint32_t acquire;
   };
 
-  void sweep(std::span<const Declarations> packets, std::span<PacketPlan> plans);
-  void hand_over(std::span<const HandOver> pairs, std::span<const Declarations> packets,
-                 std::span<PacketPlan> plans);
+  void hand_over(std::span<const uint32_t> writers, uint32_t reader,
+                 std::span<const Declarations> packets, std::span<PacketPlan> plans);
   void place_deferred(std::span<const Declarations> packets, std::span<PacketPlan> plans);
 
-  const Overwrites overwrites_;
+  const FencePolicy policy_;
   FenceRelations relations_;
   // A barrier bit begins an epoch; all packets of earlier epochs have completed. The first is 1.
   std::vector<uint32_t> epoch_;  // per packet

@@ -1,5 +1,5 @@
-// FenceRelations derives what the packets of a sequence require of one another from the memory each
-// one reads and writes. Private to engine/fences.
+// FenceRelations derives what each packet of a sequence requires of earlier ones from the memory
+// that packets read and write, and from declared dependencies. Private to engine/fences.
 //
 // Thread safety: thread-compatible.
 #pragma once
@@ -13,64 +13,49 @@
 
 namespace uptempo::detail {
 
-// `reader` reads what `writer` wrote and no packet has overwritten since. Requires a release at or
-// after the writer, then an acquire at or before the reader.
-struct HandOver {
-  uint32_t writer, reader;
-  bool operator==(const HandOver&) const = default;
-};
-
 class FenceRelations {
  public:
-  // A packet without declarations may read and write everything. With `overwrites_are_handed_over`,
-  // a packet that overwrites counts as a reader. May throw std::bad_alloc.
-  // Cost: linear in packets and in the segments that each accesses.
-  void find(std::span<const Declarations> packets, std::span<const AccessRange> accesses,
-            bool overwrites_are_handed_over);
+  struct Needs {
+    // The last packet that must complete before this one begins, plus one; 0: none. Order after it
+    // implies order after all other required packets.
+    uint32_t after = 0;
+    bool is_dependency = false;  // that packet is a declared dependency
+    // The packets whose writes this one reads and no packet has overwritten since. Each requires a
+    // release at or after the writer, then an acquire at or before this packet. Valid until the
+    // next call.
+    std::span<const uint32_t> writers{};
+  };
 
-  // The last packet that must complete before this one begins, plus one; 0 if there is none. Order
-  // after it implies order after all other required packets.
-  uint32_t comes_after(uint32_t packet) const noexcept { return comes_after_[packet].packet; }
-  // That packet is a declared dependency of this one.
-  bool is_dependency(uint32_t packet) const noexcept { return comes_after_[packet].is_dependency; }
-  // Ordered by reader.
-  std::span<const HandOver> hand_overs() const noexcept { return hand_overs_; }
+  // With `overwrites_are_handed_over`, a packet that overwrites counts as a reader.
+  explicit FenceRelations(bool overwrites_are_handed_over) noexcept
+      : overwrites_are_handed_over_(overwrites_are_handed_over) {}
+
+  // Begins a sequence of so many packets. May throw std::bad_alloc, as may add().
+  void begin(size_t packets, std::span<const AccessRange> accesses);
+  // The next packet. Without declarations it may read and write everything.
+  // Cost: linear in the segments that it accesses.
+  Needs add(const Declarations& packet, std::span<const AccessRange> accesses);
 
  private:
-  // Packet counts continue from call to call, so segment states of earlier calls need not be
-  // cleared: counts up to `before_` belong to earlier calls.
-  using Count = uint64_t;
+  // Packets by their number plus one; 0: none.
   struct Segment {
-    Count writer = 0, user = 0;
-  };
-  struct Predecessor {
-    uint32_t packet = 0;  // plus one; 0: none
-    bool is_dependency = false;
+    uint32_t writer = 0, user = 0;
   };
 
-  void begin(size_t packets);
+  Needs add_undeclared();
+  void hand_over(uint32_t writer);
 
-  void touch_everything(uint32_t packet);
-  void touch(uint32_t packet, const Declarations& declarations,
-             std::span<const AccessRange> accesses, bool overwrites_are_handed_over);
-  void hand_over(Count writer, uint32_t reader);
-  Count count_of(uint32_t packet) const noexcept { return before_ + packet + 1; }
-  // Packet number plus one; 0 if the packet belongs to an earlier call.
-  uint32_t packet_of(Count count) const noexcept { return static_cast<uint32_t>(count - before_); }
-
+  const bool overwrites_are_handed_over_;
   AccessSegments segments_;
   std::vector<Segment> states_;
-  // segments written since the last packet that accessed everything
-  std::vector<uint32_t> written_;
-  // packets with dependencies since then: what they wrote is unknown
-  std::vector<uint32_t> unknown_writers_;
-  Count before_ = 0;
-  Count end_ = 0;  // last packet of this call
+  uint32_t packet_ = 0;  // the current one
   // last packet that accessed everything, and that accessed anything
-  Count everything_ = 0, last_ = 0;
-  std::vector<Predecessor> comes_after_;
-  std::vector<HandOver> hand_overs_;
-  std::vector<Count> last_reader_;  // per packet
+  uint32_t everything_ = 0, last_ = 0;
+  // since the last packet that accessed everything: segments written, and packets with
+  // dependencies, which may have written anything
+  std::vector<uint32_t> written_, unknown_writers_;
+  std::vector<uint32_t> writers_;      // of Needs
+  std::vector<uint32_t> last_reader_;  // per packet
 };
 
 }  // namespace uptempo::detail

@@ -39,8 +39,6 @@ const char* words(ScopeReason reason) noexcept {
       return "the host wrote kernargs and inputs";
     case ScopeReason::host_reads:
       return "the host reads after the completion signal";
-    case ScopeReason::within_agent:
-      return "only packets of this agent read it";
     case ScopeReason::observed:
       return "an observer was declared";
     case ScopeReason::caller:

@@ -16,10 +16,7 @@ namespace uptempo {
 
 // How a batch or a recording plans its fences.
 enum class FencePolicy : uint8_t {
-  planned,  // by position and declared accesses (fence_rules.hpp)
-  // The fewest fences that the declarations permit (fence_plan.hpp). Distinguishes reads from
-  // writes.
-  minimal,
+  planned,  // the few that the declarations permit (fence_plan.hpp)
   // For comparison: system/system and a barrier bit on every packet, as in most runtimes.
   system_everywhere,
 };
@@ -39,7 +36,6 @@ enum class BarrierReason : uint8_t {
 enum class ScopeReason : uint8_t {
   host_wrote,
   host_reads,
-  within_agent,
   observed,
   caller,
   completion,
@@ -59,8 +55,8 @@ struct PacketPair {
 struct PacketPlan {
   aql::HeaderFlags flags;
   BarrierReason barrier = BarrierReason::undeclared;
-  ScopeReason acquire = ScopeReason::within_agent;
-  ScopeReason release = ScopeReason::within_agent;
+  ScopeReason acquire = ScopeReason::nothing_new;
+  ScopeReason release = ScopeReason::no_reader;
   PacketPair conflict{};              // for BarrierReason::conflict and dependency
   PacketPair acquired{}, released{};  // writer and reader; for ScopeReason::hand_over
 };

@@ -75,8 +75,8 @@ namespace uptempo::hip {
 class GraphState;
 
 struct ImportOptions {
-  // By default, fences are the fewest that the edges permit.
-  RecordingOptions recording{.fences = FencePolicy::minimal};
+  // By default, fences are the few that the edges permit.
+  RecordingOptions recording{};
   // Asked for each memcpy node: its parameters, which must be valid during import(); null: as HIP
   // tells them.
   std::function<const hipMemcpy3DParms*(hipGraphNode_t)> copy_of_node{};

@@ -40,22 +40,24 @@ void RecordedNode::append(Recording& to, const RecordedNode& node) {
     std::memcpy(open.block + layout.offset(i), node.arguments.data() + layout.offset(i),
                 layout.size(i));
   recording.set_group_segment_size(open.handle.index, node.group_segment_size);
-  const PacketRef& packet = open.packet;
-  const Declarations& declarations = node.declarations;
-  if (declarations.declared) declare(packet, nullptr, 0, false);
-  if (declarations.depends) depend(packet, {});
+  if (node.declarations == Declarations{}) return;  // a plain recording stays plain
+  Declarations& own = open.packet.declarations();
+  std::vector<AccessRange>& accesses = open.packet.accesses();
+  if (node.declarations.declared) own.declare(accesses, nullptr, 0, false);
+  if (node.declarations.depends) own.depend(accesses, open.packet.packet, {});
   for (const AccessRange& access : node.accesses) {
     if (access.is_dependency) {
       const size_t earlier = access.begin;
-      depend(packet, std::span(&earlier, 1));
+      own.depend(accesses, open.packet.packet, std::span(&earlier, 1));
       continue;
     }
-    declare(packet, reinterpret_cast<const void*>(access.begin), access.end - access.begin,
-            access.writes);
+    own.declare(accesses, reinterpret_cast<const void*>(access.begin), access.end - access.begin,
+                access.writes);
   }
-  if (declarations.observer != Observer::none) observe(packet, declarations.observer);
-  if (declarations.explicit_fences) set_fences(packet, declarations.acquire, declarations.release);
-  if (declarations.without_barrier) drop_barrier(packet);
+  own.observer = node.declarations.observer;
+  if (node.declarations.explicit_fences)
+    own.give_fences(node.declarations.acquire, node.declarations.release);
+  own.without_barrier = node.declarations.without_barrier;
 }
 
 }  // namespace uptempo::detail

@@ -1,12 +1,14 @@
-// Checks the planner of the fewest fences (engine/fences/fence_planner.hpp) against the rules of
-// litmus tests, which share no code with it: its plans have no hazards, and every cheaper plan has
-// some. Plans for one L2 (Overwrites::ordered) are checked by the caches of gfx9. Plans for every
-// target (Overwrites::handed_over) hand over what they overwrite: they are checked by the caches of
+// Checks the planner of fences (engine/fences/fence_planner.hpp) against the rules of litmus tests,
+// which share no code with it: its plans have no hazards; those with fewer system fences or barrier
+// bits have some, and so have its plans without any one of their fences. Plans for one L2
+// (Overwrites::ordered) are checked by the caches of gfx9. Plans for every target
+// (Overwrites::handed_over) hand over what they overwrite: they are checked by the caches of
 // gfx942, and as if every writer also read what it writes.
 #include <algorithm>
 #include <random>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "engine/fences/fence_planner.hpp"
@@ -109,10 +111,18 @@ std::string text_of(Program& program) {
   return text;
 }
 
-// Calls `f` for every flag combination that costs less than `than`, with system fences only at the
-// two ends.
+// Calls `f` for the flags without any one of their fences, and for every flag combination with
+// fewer barrier bits and with system fences only at the two ends.
 template <class F>
-void for_each_cheaper(size_t packets, const FenceCost& than, F&& f) {
+void for_each_cheaper(std::span<const HeaderFlags> planned, F&& f) {
+  const size_t packets = planned.size();
+  const FenceCost cost = cost_of_flags(planned);
+  for (size_t at = 0; at < packets; ++at) {
+    for (FenceScope HeaderFlags::*const scope : {&HeaderFlags::acquire, &HeaderFlags::release}) {
+      std::vector<HeaderFlags> less(planned.begin(), planned.end());
+      if (std::exchange(less[at].*scope, FenceScope::none) == FenceScope::agent) f(less);
+    }
+  }
   std::vector<HeaderFlags> flags(packets);
   for (uint32_t bits = 0; bits < 1u << 3 * packets; ++bits) {
     // both ends need a barrier bit, the first an acquire, the last a release
@@ -125,7 +135,7 @@ void for_each_cheaper(size_t packets, const FenceCost& than, F&& f) {
     }
     flags.front().acquire = FenceScope::system;
     flags.back().release = FenceScope::system;
-    if (cost_of_flags(flags) < than) f(flags);
+    if (cost_of_flags(flags).barrier_bits < cost.barrier_bits) f(flags);
   }
 }
 
@@ -146,7 +156,8 @@ void compare_with_all(Overwrites overwrites, uint64_t seed, std::initializer_lis
       program.give(flags);
       REQUIRE(hazards_of(program.test).empty());
       size_t without_hazards = 0;
-      for_each_cheaper(packets, cost_of_flags(flags), [&](std::span<const HeaderFlags> cheaper) {
+      REQUIRE(cost_of_flags(flags).system_fences == 2);
+      for_each_cheaper(flags, [&](std::span<const HeaderFlags> cheaper) {
         program.give(cheaper);
         without_hazards += hazards_of(program.test).empty();
       });
@@ -170,7 +181,7 @@ size_t programs_with_hazards(Overwrites overwrites, CacheRules rules) {
 
 }  // namespace
 
-TEST_CASE("a plan with the fewest fences has no hazards, whatever its length", "[planned]") {
+TEST_CASE("a plan has no hazards, whatever its length", "[planned]") {
   CHECK(programs_with_hazards(Overwrites::ordered, CacheRules::gfx9) == 0);
   CHECK(programs_with_hazards(Overwrites::handed_over, CacheRules::gfx9) == 0);
   CHECK(programs_with_hazards(Overwrites::handed_over, CacheRules::gfx942) == 0);

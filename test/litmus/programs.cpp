@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "aql/text.hpp"
-#include "engine/fences/fence_rules.hpp"
+#include "engine/fences/fence_plan.hpp"
 #include "tools/litmus/rules.hpp"
 
 namespace uptempo::litmus {
@@ -21,13 +21,11 @@ constexpr HeaderFlags kWait{Barrier::off, FenceScope::none, FenceScope::none};
 
 // The engine's fence plan for a batch of `count` dispatches that all read and write one buffer.
 std::vector<HeaderFlags> planned_flags(size_t count) {
-  const AccessRange buffer{.begin = 0, .end = 1, .writes = true};
-  const std::vector<Declarations> intents(count,
-                                          {.declared = true, .first_access = 0, .access_count = 1});
-  std::vector<PacketPlan> plans(count);
-  plan_fences(intents, {&buffer, 1}, FencePolicy::planned, plans);
+  FencePlan plan;
+  char buffer = 0;
+  for (size_t i = 0; i < count; ++i) plan.dispatch().reads(&buffer, 1).writes(&buffer, 1);
   std::vector<HeaderFlags> flags;
-  for (const PacketPlan& plan : plans) flags.push_back(plan.flags);
+  for (const PacketPlan& one : plan.packets()) flags.push_back(one.flags);
   return flags;
 }
 

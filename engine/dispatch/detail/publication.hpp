@@ -37,6 +37,10 @@ struct Publication;
 struct PacketRef {
   Publication* publication;
   uint32_t packet;
+
+  // Throws Error if it is no longer the last one of its batch.
+  Declarations& declarations() const;
+  std::vector<AccessRange>& accesses() const noexcept;
 };
 
 // A batch, or a recording whose replay is partly published. It has or may get packets for a queue,
@@ -62,8 +66,8 @@ enum class Ending : uint8_t { none, queue, runtime };
 // For a packet without declarations, only the packet itself is stored: the plan gives all such
 // packets the same header, except the first and the last one of a batch.
 struct Publication {
-  // `agent`: the target of FencePolicy::minimal. Null: plans are correct on every target.
-  explicit Publication(FencePolicy the_policy, bool is_kept = false, const Agent* agent = nullptr);
+  // `agent`: the target of the plans. Null: they are correct on every target.
+  explicit Publication(FencePolicy policy, bool is_kept = false, const Agent* agent = nullptr);
   ~Publication();
 
   PacketStore packets;
@@ -84,7 +88,6 @@ struct Publication {
   // It has, or had in an earlier submission, a kernel that may read its packet: its slots are in
   // use until it is complete (invariant 4). Never reset, because dispatches do not check it.
   bool holds_slots = false;
-  const FencePolicy policy;
   // Kernarg blocks are in device memory, which L2 caches.
   bool kernargs_go_stale_in_l2 = false;  // memory_model.hpp
   const bool kept;  // a recording's: keeps its plan and outlives its submissions
@@ -228,14 +231,14 @@ struct Publication {
   struct PlainHeaders {
     uint16_t alone, first, interior, last;
   };
-  static PlainHeaders plan_plain(FencePolicy policy) noexcept;
+  PlainHeaders plan_plain();
 
   aql::HeaderCosts costs_by_packet(uint64_t from, uint64_t count) const noexcept;
 
+  const std::unique_ptr<FencePlanner> planner_;
   const PlainHeaders plain_;
   const struct { aql::HeaderCosts alone, ends, interior; } plain_costs_;
   const struct { FlightHeaders alone, many; } plain_flight_;
-  std::unique_ptr<FencePlanner> planner_;   // of FencePolicy::minimal, otherwise null
   std::vector<Declarations> declarations_;  // one per packet; empty for a plain batch
   std::vector<PacketPlan> plans_;     // of the last plan(); for a plain batch, made on request
   aql::HeaderCosts planned_costs_{};  // of all packets; not for a plain batch
@@ -248,22 +251,15 @@ struct Publication {
   size_t planned_ = 0;
 };
 
-// Declarations of the packet. Throws Error if it is no longer the last one of its batch.
 [[noreturn]] void refuse_stale_handle();
-inline Declarations& declarations_of(const PacketRef& packet) {
-  if (size_t{packet.packet} + 1 != packet.publication->packets.size() && !packet.publication->kept)
-      [[unlikely]]
+inline Declarations& PacketRef::declarations() const {
+  if (size_t{packet} + 1 != publication->packets.size() && !publication->kept) [[unlikely]]
     refuse_stale_handle();
-  return packet.publication->declarations_of(packet.packet);
+  return publication->declarations_of(packet);
 }
-
-inline void declare(const PacketRef& packet, const void* data, size_t bytes, bool writes) {
-  declarations_of(packet).declare(packet.publication->accesses, data, bytes, writes);
+inline std::vector<AccessRange>& PacketRef::accesses() const noexcept {
+  return publication->accesses;
 }
-void depend(const PacketRef& packet, std::span<const size_t> earlier);
-void observe(const PacketRef& packet, Observer observer);
-void set_fences(const PacketRef& packet, aql::FenceScope acquire, aql::FenceScope release);
-void drop_barrier(const PacketRef& packet);
 
 }  // namespace detail
 }  // namespace uptempo

@@ -94,7 +94,7 @@ TEST_CASE("a batch that finds no memory publishes nothing or all", "[memory][sub
   }
   SECTION("with the fewest fences") {
     uint32_t word = 0;
-    check_batch({.fences = FencePolicy::minimal}, 6, [&](BatchSubmitter& batch) {
+    check_batch({}, 6, [&](BatchSubmitter& batch) {
       for (uint32_t i = 0; i < 6; ++i) batch.dispatch(kernel, Grid{1}, i).writes(&word, 1);
     });
   }

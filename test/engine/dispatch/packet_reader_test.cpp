@@ -89,7 +89,7 @@ TEST_CASE("batches of any length keep the packets of running kernels", "[holds][
     const auto reader = late_reader(), other = number_kernel();
     std::mt19937_64 random(seed);
     BatchSubmitter readers(device.queue(), {.chunking = {.chunk = 5}});
-    BatchSubmitter others(device.queue(), {.fences = FencePolicy::minimal});
+    BatchSubmitter others(device.queue());
     uint32_t next = 0;
     Completion last;
     for (int round = 0; round < 60; ++round) {

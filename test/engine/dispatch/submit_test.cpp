@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "aql/packet.hpp"
-#include "engine/fences/fence_rules.hpp"
+#include "engine/fences/fence_planner.hpp"
 #include "engine/runtime/counters.hpp"
 #include "engine/runtime/error.hpp"
 #include "test/engine/double_device.hpp"
@@ -172,7 +172,7 @@ TEST_CASE("explain() describes the plan of the last submission, packet by packet
         }
         CHECK(batch.submit().wait(soon(), kActiveWait));
         std::vector<PacketPlan> expected(intents.size());
-        plan_fences(intents, {}, policy, expected);
+        detail::FencePlanner(Overwrites::handed_over, policy).plan(intents, {}, expected);
         const auto packets = device.processor().completed();
         REQUIRE(packets.size() == expected.size());
         REQUIRE(batch.plan().size() == expected.size());

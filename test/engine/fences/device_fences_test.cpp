@@ -1,4 +1,4 @@
-// Random batches and recordings with FencePolicy::minimal on a device. Results equal the host's, on
+// Random batches and recordings with declared accesses on a device. Results equal the host's, on
 // every path of submission. Under uptempo-vgpu --check fences the checker reports nothing; under
 // --incoherent caches keep stale lines unless a fence removes them. The checker finds wrong
 // declarations.
@@ -266,7 +266,7 @@ TEST_CASE(
   const std::optional<uint64_t> before = findings();
   for (const Timing timing : {Timing::none, Timing::batch, Timing::each}) {
     const Signal own(SignalKind::interrupt);
-    BatchSubmitter batch(machine.queue, {.timing = timing, .fences = FencePolicy::minimal});
+    BatchSubmitter batch(machine.queue, {.timing = timing});
     Operations all;
     for (int i = 0; i < 100; ++i) {
       CAPTURE(static_cast<int>(timing), i);
@@ -293,26 +293,24 @@ TEST_CASE("random batches with dependencies instead of memory compute the host's
           "[fences]") {
   Machine machine(11);
   const std::optional<uint64_t> before = findings();
-  for (const FencePolicy policy : {FencePolicy::planned, FencePolicy::minimal}) {
-    BatchSubmitter batch(machine.queue, {.fences = policy});
-    for (int i = 0; i < 60; ++i) {
-      CAPTURE(static_cast<int>(policy), i);
-      machine.host_writes();
-      const Operations all =
-          machine.random_operations(1 + machine.random() % (i % 8 == 0 ? 2 * kRing : 24));
-      Recording recording(machine.queue, {.fences = policy});
-      for (size_t number = 0; number < all.size(); ++number) {
-        machine.dispatch_after(batch, all, number);
-        machine.dispatch_after(recording, all, number);
-      }
-      batch.submit(soon()).wait();
-      machine.expect(all);
-      REQUIRE(machine.is_as_expected());
-      machine.host_writes();
-      recording.replay(machine.queue, soon()).wait();
-      machine.expect(all);
-      REQUIRE(machine.is_as_expected());
+  BatchSubmitter batch(machine.queue);
+  for (int i = 0; i < 120; ++i) {
+    CAPTURE(i);
+    machine.host_writes();
+    const Operations all =
+        machine.random_operations(1 + machine.random() % (i % 8 == 0 ? 2 * kRing : 24));
+    Recording recording(machine.queue);
+    for (size_t number = 0; number < all.size(); ++number) {
+      machine.dispatch_after(batch, all, number);
+      machine.dispatch_after(recording, all, number);
     }
+    batch.submit(soon()).wait();
+    machine.expect(all);
+    REQUIRE(machine.is_as_expected());
+    machine.host_writes();
+    recording.replay(machine.queue, soon()).wait();
+    machine.expect(all);
+    REQUIRE(machine.is_as_expected());
   }
   if (before) CHECK(findings() == before);
 }
@@ -320,7 +318,7 @@ TEST_CASE("random batches with dependencies instead of memory compute the host's
 TEST_CASE("a batch longer than the ring is planned completely before its first packet is published",
           "[fences]") {
   Machine machine(2);
-  BatchSubmitter batch(machine.queue, {.fences = FencePolicy::minimal});
+  BatchSubmitter batch(machine.queue);
   FencePlan plan(machine.gpu);
   const PinnedBuffer<uint32_t> memory(machine.gpu, 3 * kRing * kPart);
   const Program basics(machine.gpu, builtin_kernels::basics());
@@ -351,7 +349,7 @@ TEST_CASE_METHOD(OnDevice,
   const auto producer = [&](const Agent&) { return shared.producer(); };
   Machine mine(9, producer), others(8, producer);
   const auto work = [&](Machine& machine) {
-    BatchSubmitter batch(machine.queue, {.fences = FencePolicy::minimal});
+    BatchSubmitter batch(machine.queue);
     for (int i = 0; i < 100; ++i) {
       machine.host_writes();
       const Operations all =
@@ -371,14 +369,14 @@ TEST_CASE_METHOD(OnDevice,
 
 TEST_CASE("a batch is fenced by its declarations, whatever came before it", "[fences]") {
   Machine machine(7);
-  BatchSubmitter batch(machine.queue, {.fences = FencePolicy::minimal});
+  BatchSubmitter batch(machine.queue);
   constexpr size_t packets = 6;
   const Operations some[] = {machine.random_operations(packets), machine.random_operations(packets),
                              machine.random_operations(packets)};
   for (int i = 0; i < 100; ++i) {
     const size_t which = machine.random() % 4;                // the last without declarations
     const size_t changed = machine.random() % (2 * packets);  // a dispatch with other declarations
-    BatchSubmitter fresh(machine.queue, {.fences = FencePolicy::minimal});
+    BatchSubmitter fresh(machine.queue);
     for (BatchSubmitter* const to : {&batch, &fresh}) {
       for (size_t packet = 0; packet < packets; ++packet) {
         if (which == 3) {
@@ -398,7 +396,7 @@ TEST_CASE("a batch is fenced by its declarations, whatever came before it", "[fe
 
 TEST_CASE("the barrier packet that completes a finished one has nothing to acquire", "[fences]") {
   Machine machine(6);
-  BatchSubmitter batch(machine.queue, {.fences = FencePolicy::minimal});
+  BatchSubmitter batch(machine.queue);
   machine.dispatch(batch, {.kind = Operation::Kind::fill, .length = kWords, .value = 7});
   batch.raw(barrier_packet());
   batch.submit().wait();
@@ -415,7 +413,7 @@ TEST_CASE(
   const std::optional<uint64_t> before = findings();
   Queue other(machine.gpu, {.packets = kRing});
   for (int i = 0; i < 12; ++i) {
-    Recording recording(machine.queue, {.fences = FencePolicy::minimal});
+    Recording recording(machine.queue);
     Operations all =
         machine.random_operations(2 + machine.random() % (i % 4 == 0 ? 2 * kRing : 20));
     std::vector<std::pair<size_t, Node<uint32_t*, uint32_t>>> fills;
@@ -453,7 +451,7 @@ TEST_CASE("the checker finds an undeclared read whose fences are missing", "[.mi
     const size_t wrong = machine.random() % all.size();
     const auto left = static_cast<Left>(1 + machine.random() % 3);
     const auto cost = [&](Left of) {
-      BatchSubmitter batch(machine.queue, {.fences = FencePolicy::minimal});
+      BatchSubmitter batch(machine.queue);
       for (size_t packet = 0; packet < all.size(); ++packet)
         machine.dispatch(batch, all[packet], packet == wrong ? of : Left::none);
       const uint64_t before = *findings();
@@ -480,7 +478,7 @@ TEST_CASE("a copy that does not declare its read", "[.unsaid]") {
       .kind = Operation::Kind::fill, .length = kWords, .value = 7, .out = {.cell = 0}};
   const Operation copy{
       .kind = Operation::Kind::copy, .length = kWords, .out = {.cell = 3}, .a = {.cell = 0}};
-  BatchSubmitter batch(machine.queue, {.fences = FencePolicy::minimal});
+  BatchSubmitter batch(machine.queue);
   // not the last one, which has its barrier bit for the completion signal
   for (int i = 0; i < 2; ++i) {
     machine.dispatch(batch, fill);

@@ -133,8 +133,7 @@ class Planned final : public UptempoRow {
  private:
   struct Step {
     Step(Queue& queue, const Kernel<uint32_t*, uint32_t>& kernel)
-        : batch(queue, {.fences = FencePolicy::minimal}),
-          tally(batch.prepare(kernel, Grid{Workload::kItems})) {}
+        : batch(queue), tally(batch.prepare(kernel, Grid{Workload::kItems})) {}
     BatchSubmitter batch;
     const Tally tally;
     uint32_t batches = 0;

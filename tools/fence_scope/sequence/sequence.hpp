@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "aql/packet.hpp"
-#include "engine/fences/fence_rules.hpp"
+#include "engine/fences/packet_plan.hpp"
 #include "engine/program/grid.hpp"
 #include "engine/runtime/agent.hpp"
 #include "tools/litmus/rules.hpp"
@@ -107,10 +107,10 @@ struct PlannedHeaders {
 };
 // Plans each queue by a FencePlan that knows its outside observers: copies, and dispatches of the
 // other queue. In addition, a dispatch that waits for others acquires their writes, at system scope
-// if it waits for a copy. In one queue without copies no correct plan is cheaper, as far as
-// FencePlan searches. Over several queues the plan is correct but may have some fences too many. Up
-// to 64 steps it has no barrier bit between packets that signals already order. `agent`: some
-// targets need fewer fences; null is correct on all.
+// if it waits for a copy. In one queue without copies no correct plan has fewer system fences or
+// barrier bits. Over several queues the plan is correct but may have some fences too many. Up to 64
+// steps it has no barrier bit between packets that signals already order. `agent`: some targets
+// need fewer fences; null is correct on all.
 PlannedHeaders plan(const Sequence& sequence, const Agent* agent = nullptr);
 
 }  // namespace uptempo::fence_scope
