@@ -12,7 +12,7 @@
 //   PinnedBuffer<float> sums{runtime.gpus(), n};           host memory that every GPU reaches
 //
 // A buffer made for one agent is that agent's alone: a kernel of another GPU that uses it faults,
-// and a copy by another GPU's stream or Copier is refused. allow_access() (access.hpp) changes the
+// and a copy by a stream of another GPU is refused. allow_access() (access.hpp) changes the
 // agents of a buffer later.
 //
 // Contents are undefined until written.

@@ -71,8 +71,10 @@ void LauncherCore::abandon_arrays(const Stream& stream) noexcept {
   if (!scratch_.empty()) {
     Retired& memory = at_error_.front();
     // The open epoch covers all packets of the stream. The last copy by an engine is a wait of it.
-    Timeline& queue = stream.queue_->timeline();
-    memory.uses.add(completion_of(queue, queue.last_begun() + 1));
+    if (stream.queue_ != nullptr) {
+      Timeline& queue = stream.queue_->timeline();
+      memory.uses.add(completion_of(queue, queue.last_begun() + 1));
+    }
     for (const Event& event : stream.waits_) memory.uses.add(event.completion());
     memory.buffers = scratch_.take_memory();
     memory.owner = &streams_->transfers();

@@ -18,13 +18,14 @@ using detail::StreamQueue;
 using detail::StreamsState;
 
 Stream::Stream(Streams& streams, const StreamOptions& options)
-    : Stream(streams.state_, options, false) {}
+    : Stream(streams.state_, options, false) {
+  take_queue();
+}
 
 Stream::Stream(std::shared_ptr<StreamsState> streams, const StreamOptions& options, bool is_default)
     : streams_(std::move(streams)),
       number_(streams_->next_stream_number()),
       options_(options),
-      queue_(&streams_->place(options.priority, options.cu_mask)),
       follows_others_(streams_->options().default_order == DefaultStreamOrder::legacy &&
                       options.blocking),
       is_default_(is_default) {
@@ -35,7 +36,7 @@ Stream::Stream(Stream&& other) noexcept
     : streams_(std::move(other.streams_)),
       number_(other.number_),
       options_(std::move(other.options_)),
-      queue_(other.queue_),
+      queue_(std::exchange(other.queue_, nullptr)),
       position_(std::exchange(other.position_, {})),
       waits_(std::move(other.waits_)),
       to_follow_(std::move(other.to_follow_)),
@@ -56,7 +57,7 @@ Stream::~Stream() {
   if (streams_ == nullptr) return;
   if (owns_queue_) {
     streams_->give_back_own_queue(*queue_);
-  } else {
+  } else if (queue_ != nullptr) {
     streams_->leave(*queue_);
   }
 }
@@ -69,6 +70,10 @@ void Stream::refuse_moved(const char* call) {
                .remedy = "use the Stream that it was moved to"});
 }
 
+void Stream::take_queue() {
+  if (queue_ == nullptr) queue_ = &streams_->place(options_.priority, options_.cu_mask);
+}
+
 const Agent& Stream::agent() const {
   require_here("Stream::agent");
   return *streams_->agent();
@@ -76,6 +81,7 @@ const Agent& Stream::agent() const {
 
 void Stream::settle() {
   require_here("Stream::launch");
+  take_queue();
   if (follows_others_) settle_order();
   drop_finished();
   if (position_.empty() && waits_.empty()) settle_place();
@@ -180,7 +186,7 @@ void Stream::add(const Event& event) {
 void Stream::drop_finished() {
   std::erase_if(waits_, [this](const Event& event) {
     if (!event.completion_.ready()) return false;
-    queue_->note_finished(event, position_);
+    if (queue_ != nullptr) queue_->note_finished(event, position_);
     count(&CounterBlock::waits_elided);
     return true;
   });

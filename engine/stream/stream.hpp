@@ -190,9 +190,12 @@ class Stream {
   bool ready();
 
  private:
+  friend class Copier;
   friend class Streams;
   friend class detail::LauncherCore;
   friend struct detail::StateAccess;
+  // Without a hardware queue: its first packet takes one. Until then, only copies, fills and
+  // synchronize() are allowed.
   Stream(std::shared_ptr<detail::StreamsState> streams, const StreamOptions& options,
          bool is_default);
 
@@ -210,6 +213,7 @@ class Stream {
                      size_t pattern_bytes, CopyPath path);
   CopyPath put(Transfer transfer, const CopyOptions& options);
   CopyPath path_for(const Transfer& transfer, CopyPath asked);
+  void expect_kernel(const Transfer& transfer);
   bool is_known_idle();
   Completion begin(const Transfer& transfer, CopyPath path);
   void launch_copy(const Transfer& transfer);
@@ -229,6 +233,7 @@ class Stream {
       refuse_moved(call);
   }
   [[noreturn]] static void refuse_moved(const char* call);
+  void take_queue();
   void settle();
   void settle_place();
   void put_waits();
@@ -250,7 +255,7 @@ class Stream {
   std::shared_ptr<detail::StreamsState> streams_;  // null: moved from
   uint64_t number_;                                // unique among the streams of these Streams
   StreamOptions options_;
-  detail::StreamQueue* queue_;
+  detail::StreamQueue* queue_ = nullptr;
   detail::StreamPosition position_;
   std::vector<Event> waits_;                 // for the next packet; at most one per timeline
   std::vector<detail::Standing> to_follow_;  // of blocking streams; used by the default stream

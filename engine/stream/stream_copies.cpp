@@ -123,6 +123,19 @@ bool Stream::is_known_idle() {
   return waits_.empty() && (position_.empty() || queue_->timeline().is_done(position_.epoch));
 }
 
+// Call before the kernels are loaded: ROCr copies their code, which on a failed GPU never ends.
+void Stream::expect_kernel(const Transfer& transfer) {
+  take_queue();
+  if (!queue_->failed()) return;
+  const Failure failure = queue_->timeline().failure();
+  throw Error(
+      {.status = failure.status,
+       .call = "Stream::copy",
+       .asked = transfer.text(),
+       .found = failure.text,
+       .remedy = std::string(Session::MemoryFault::remedy(failure.status, "create new Streams"))});
+}
+
 CopyPath Stream::path_for(const Transfer& transfer, CopyPath asked) {
   Transfers& transfers = streams_->transfers();
   const auto [to, from] =
@@ -164,6 +177,7 @@ CopyPath Stream::path_for(const Transfer& transfer, CopyPath asked) {
       return asked;
     case CopyPath::kernel:
       if (no_kernel != nullptr) refuse_path(asked, no_kernel);
+      expect_kernel(transfer);
       transfers.kernels();
       return asked;
     case CopyPath::automatic:
@@ -173,7 +187,10 @@ CopyPath Stream::path_for(const Transfer& transfer, CopyPath asked) {
     return CopyPath::host;
   const bool prefers_kernel =
       no_engine != nullptr || transfer.bytes() <= transfers.limits().kernel_bytes;
-  if (prefers_kernel && no_kernel == nullptr && transfers.has_kernels()) return CopyPath::kernel;
+  if (prefers_kernel && no_kernel == nullptr) {
+    expect_kernel(transfer);
+    if (transfers.has_kernels()) return CopyPath::kernel;
+  }
   if (no_engine == nullptr) return CopyPath::engine;
   if (no_kernel != nullptr)
     refuse(transfer.text(), no_kernel, "fill pinned memory, or synchronize() first");
@@ -184,7 +201,8 @@ CopyPath Stream::path_for(const Transfer& transfer, CopyPath asked) {
 CopyPath Stream::put(Transfer transfer, const CopyOptions& options) {
   require_here("Stream::copy");
   if (transfer.bytes() == 0) return CopyPath::automatic;
-  if (!queue_->usable())
+  Transfers& transfers = streams_->transfers();
+  if (!transfers.usable())
     Session::refuse_ended("Stream::copy", transfer.text(), "the memory of its pools",
                           "make a new Runtime, new buffers and new Streams");
   CopyRows& rows = transfer.rows;
@@ -194,7 +212,6 @@ CopyPath Stream::put(Transfer transfer, const CopyOptions& options) {
     rows = {bytes, 1, bytes, bytes};
   }
   if (follows_others_) settle_order();
-  Transfers& transfers = streams_->transfers();
   for (CopyEnd* end : {&transfer.to, &transfer.from}) {
     if (end->data != nullptr && end->place == CopyPlace::device && transfers.is_foreign(*end))
       end->place = CopyPlace::peer;
@@ -236,9 +253,13 @@ void Stream::count_transfer(const Transfer& transfer, CopyPath path) noexcept {
   }
   switch (direction_of(transfer.to.place, transfer.from.place)) {
     case CopyDirection::to_device:
+      if (path == CopyPath::engine && transfer.from.place == CopyPlace::pinned)
+        count(&CounterBlock::copies_pinned);
       count(&CounterBlock::bytes_to_device, transfer.bytes());
       break;
     case CopyDirection::to_host:
+      if (path == CopyPath::engine && transfer.to.place == CopyPlace::pinned)
+        count(&CounterBlock::copies_pinned);
       if (!is_host(transfer.from.place)) count(&CounterBlock::bytes_to_host, transfer.bytes());
       break;
     case CopyDirection::within_device:

@@ -20,7 +20,10 @@ Streams::Streams(std::shared_ptr<detail::StreamsState> state) noexcept : state_(
 Streams::~Streams() = default;
 
 Stream& Streams::default_stream() {
-  std::call_once(default_once_, [this] { default_.reset(new Stream(state_, {}, true)); });
+  std::call_once(default_once_, [this] {
+    default_.reset(new Stream(state_, {}, true));
+    default_->take_queue();
+  });
   return *default_;
 }
 

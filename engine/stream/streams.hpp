@@ -116,6 +116,7 @@ class Streams {
   std::string copy_engine_reasons() const;
 
  private:
+  friend class Copier;
   friend class Stream;
   friend class CurrentStream;
   friend class detail::LauncherCore;

@@ -66,16 +66,16 @@ Iteration Sorter::run(const Switches& switches, const std::optional<aql::HeaderF
   const Counters before = Counters::now();
   const auto start = std::chrono::steady_clock::now();
   if (switches.pinned_host) {
-    copier_.to_device(keys_, pinned_input_);
+    copier_.copy(keys_, pinned_input_);
   } else {
-    copier_.to_device(keys_, std::span<const uint32_t>(pageable_input_));
+    copier_.copy(keys_, pageable_input_);
   }
   if (!switches.prealloc_signal) signal.emplace();
   dispatch_all(switches, interior, signal ? &*signal : nullptr, blocks);
   if (switches.pinned_host) {
-    copier_.to_host(pinned_output_, keys_);
+    copier_.copy(pinned_output_, keys_);
   } else {
-    copier_.to_host(std::span<uint32_t>(pageable_output_), keys_);
+    copier_.copy(pageable_output_, keys_);
   }
   const std::chrono::duration<double, std::micro> elapsed =
       std::chrono::steady_clock::now() - start;

@@ -30,7 +30,7 @@ bool sort_32768_keys() {
   Copier copier{gpu};
 
   std::iota(host.span().rbegin(), host.span().rend(), 0u);
-  copier.to_device(keys, host);
+  copier.copy(keys, host);
 
   BatchSubmitter batch{queue};
   for (uint32_t stage = 0; stage < 15; ++stage)
@@ -38,7 +38,7 @@ bool sort_32768_keys() {
       batch.dispatch(sort, Grid{16384}.by(256), keys.data(), stage, pass, 1u);
   batch.submit().wait();  // 120 packets, 1 doorbell, 1 signal
 
-  copier.to_host(host, keys);
+  copier.copy(host, keys);
   return std::ranges::is_sorted(host.span());
 }
 

@@ -16,8 +16,8 @@ DeviceMembrane::DeviceMembrane(const Agent& gpu, const Program& program, Way way
       hold_(streams_, program.kernel<float*, const float*, uint32_t, Mounts>("hold")),
       drift_(streams_, program.kernel<float*, const float*, uint32_t, float>("drift")),
       observe_(streams_, program.kernel<float*, const float*, const float*, uint32_t>("observe")) {
-  copier_.fill(height_.data(), 0, kPoints);
-  copier_.fill(speed_.data(), 0, kPoints);
+  copier_.fill(height_, 0);
+  copier_.fill(speed_, 0);
   const bool skips = way == Way::skipped_arguments;
   actuate_.skip_arguments(skips);
   wind_.skip_arguments(skips);
@@ -29,7 +29,7 @@ DeviceMembrane::DeviceMembrane(const Agent& gpu, const Program& program, Way way
 
 Field DeviceMembrane::download(const DeviceBuffer<float>& field) {
   Field host;
-  copier_.to_host(std::span<float>(host), field);
+  copier_.copy(host, field);
   return host;
 }
 

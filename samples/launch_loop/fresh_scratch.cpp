@@ -1,5 +1,7 @@
 #include "samples/launch_loop/fresh_scratch.hpp"
 
+#include <hsa/hsa_ext_amd.h>
+
 #include <aql/amd_abi.hpp>
 #include <aql/packet.hpp>
 
@@ -8,6 +10,15 @@ namespace {
 
 void copy_and_wait(void* to, const void* from, size_t bytes) {
   check(hsa_memory_copy(to, from, bytes), "hsa_memory_copy");
+}
+
+// Begins when all of `after` are zero.
+void start_copy(void* to, hsa_agent_t to_agent, const void* from, hsa_agent_t from_agent,
+                size_t bytes, hsa_signal_t done, std::span<const hsa_signal_t> after = {}) {
+  check(hsa_amd_memory_async_copy(to, to_agent, from, from_agent, bytes,
+                                  static_cast<uint32_t>(after.size()),
+                                  after.empty() ? nullptr : after.data(), done),
+        "hsa_amd_memory_async_copy");
 }
 
 }  // namespace
@@ -24,7 +35,7 @@ void FreshScratch::copy_in(void* room, std::span<const std::byte> host) {
   const PinnedBuffer<std::byte>& pinned = pinned_.emplace_back(gpu_, host.size());
   std::memcpy(pinned.data(), host.data(), host.size());
   const hsa_signal_t copied = signals_.emplace_back().handle();
-  copier_.start_to_device(room, pinned.data(), host.size(), copied);
+  start_copy(room, gpu_.handle(), pinned.data(), host_, host.size(), copied);
   batch_.raw(aql::to_packet(
       aql::BarrierAnd{.flags = {aql::Barrier::on, aql::FenceScope::none, aql::FenceScope::none},
                       .dependencies = {copied}}));
@@ -35,7 +46,7 @@ void FreshScratch::copy_out(std::span<std::byte> host, const void* room) {
   const hsa_signal_t computed = signals_.back().handle();
   const hsa_signal_t copied = signals_.emplace_back().handle();
   const PinnedBuffer<std::byte>& pinned = pinned_.emplace_back(gpu_, host.size());
-  copier_.start_to_host(pinned.data(), room, host.size(), copied, std::span(&computed, 1));
+  start_copy(pinned.data(), host_, room, gpu_.handle(), host.size(), copied, {&computed, 1});
   arrivals_.push_back({copied, pinned.data(), host});
 }
 

@@ -37,7 +37,7 @@ class FreshScratch {
         waits_(waits),
         queue_(gpu, {.publications = 256}),
         batch_(queue_),
-        copier_(gpu) {}
+        host_(find_pool(gpu, MemoryKind::pinned).owner) {}
   ~FreshScratch();  // waits for pending launches
   FreshScratch(const FreshScratch&) = delete;
   FreshScratch& operator=(const FreshScratch&) = delete;
@@ -93,7 +93,7 @@ class FreshScratch {
   const bool waits_;
   Queue queue_;
   BatchSubmitter batch_;
-  Copier copier_;
+  const hsa_agent_t host_;
   Completion last_;
   std::vector<KernargBuffer> blocks_;
   std::vector<DeviceBuffer<std::byte>> scratch_;

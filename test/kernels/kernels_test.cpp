@@ -30,13 +30,13 @@ struct Device : test::OnDevice {
   template <class T>
   DeviceBuffer<T> upload(const std::vector<T>& host) {
     DeviceBuffer<T> buffer{gpu, host.size()};
-    copier.to_device(buffer, std::span<const T>(host));
+    copier.copy(buffer, host);
     return buffer;
   }
   template <class T>
   std::vector<T> download(const DeviceBuffer<T>& buffer) {
     std::vector<T> host(buffer.size());
-    copier.to_host(std::span(host), buffer);
+    copier.copy(host, buffer);
     return host;
   }
   void run() { batch.submit().wait(); }

@@ -43,12 +43,12 @@ struct TransferDevice : test::OnDevice {
 
   DeviceBuffer<uint8_t> upload(const Bytes& host) {
     DeviceBuffer<uint8_t> buffer{gpu, host.size()};
-    copier.to_device(buffer, std::span<const uint8_t>(host));
+    copier.copy(buffer, host);
     return buffer;
   }
   Bytes download(const DeviceBuffer<uint8_t>& buffer) {
     Bytes host(buffer.size());
-    copier.to_host(std::span(host), buffer);
+    copier.copy(host, buffer);
     return host;
   }
   void run() { batch.submit().wait(); }

@@ -21,12 +21,12 @@ TEST_CASE("a workgroup sees all of another one's store of 8 or 16 bytes, or noth
       for (const uint32_t spread : {1u, 7u}) {
         CAPTURE(name, step, spread);
         uint32_t count = 0;
-        copier.to_device(torn, std::span<const uint32_t>(&count, 1));
-        copier.to_device(places, std::span<const uint32_t>(std::vector<uint32_t>(4 * 64)));
+        copier.copy(torn, std::span<const uint32_t>(&count, 1));
+        copier.copy(places, std::span<const uint32_t>(std::vector<uint32_t>(4 * 64)));
         batch.dispatch(exchange, Grid{64 * 32}.by(64), places.data(), torn.data(), 2000u, step,
                        spread);
         batch.submit().wait();
-        copier.to_host(std::span(&count, 1), torn);
+        copier.copy(std::span(&count, 1), torn);
         CHECK(count == 0);
       }
     }

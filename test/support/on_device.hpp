@@ -3,7 +3,7 @@
 //   TEST_CASE_METHOD(OnDevice, "a filled buffer holds the word", "[memory]") {
 //     Copier copier{gpu};
 //     const DeviceBuffer<uint32_t> words{gpu, 64};
-//     copier.fill(words.data(), 7, words.size());
+//     copier.fill(words, 7);
 //     CHECK(download(copier, words) == std::vector<uint32_t>(64, 7));
 //   }
 //
@@ -64,7 +64,7 @@ class OnDevice {
 
 inline std::vector<uint32_t> download(Copier& copier, const DeviceBuffer<uint32_t>& buffer) {
   std::vector<uint32_t> host(buffer.size());
-  copier.to_host(std::span(host), buffer, PageablePath::staged);
+  copier.copy(host, buffer, {.pageable = PageablePath::staged});
   return host;
 }
 

@@ -11,9 +11,9 @@
 
 #include "engine/dispatch/batch_submitter.hpp"
 #include "engine/memory/buffer.hpp"
-#include "engine/memory/copy.hpp"
 #include "engine/program/program.hpp"
 #include "engine/recording/recording.hpp"
+#include "engine/stream/copier.hpp"
 #include "kernels/basics.hpp"
 #include "tools/support/statistics.hpp"
 
@@ -65,9 +65,9 @@ Answer run_chains(const Agent& gpu, std::string_view device_time,
     const auto begin = std::chrono::steady_clock::now();
     while (host_us.size() < kChainRuns) {
       const bool is_timed = std::chrono::steady_clock::now() - begin > kWarmUp;
-      copier.fill(words.data(), 0, shape.words());
+      copier.fill(words, 0);
       const ChainTimes times = chain();
-      copier.to_host(found, words);
+      copier.copy(found, words);
       const auto right = std::ranges::count(found, expected_of(shape));
       if (right != shape.words())
         return {

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "engine/memory/buffer.hpp"
-#include "engine/memory/copy.hpp"
 #include "engine/program/program.hpp"
 #include "engine/runtime/signal.hpp"
+#include "engine/stream/copier.hpp"
 #include "kernels/basics.hpp"
 #include "tools/hardware/packets.hpp"
 #include "tools/support/packet_queue.hpp"
@@ -84,7 +84,7 @@ Answer probe_costs(const support::Device& device) {
   const DeviceBuffer<uint32_t> counter(gpu, 1);
   const PinnedBuffer<uint32_t> found(gpu, 1);
   Copier copier(gpu);
-  copier.fill(counter.data(), 0, 1);
+  copier.fill(counter, 0);
   const KernargBuffer block(gpu, kBlockBytes);
   write_arguments(count, block.data(), 1, 1, queue.facts(), counter.data());
   const Signal done(SignalKind::interrupt, 0);
@@ -108,7 +108,7 @@ Answer probe_costs(const support::Device& device) {
   };
   support::take_turns(1, kRows.size(), run, [](uint32_t rounds) { return rounds >= kRounds; });
 
-  copier.to_host(found.data(), counter.data(), sizeof(uint32_t));
+  copier.copy(found, counter);
   const uint64_t expected = uint64_t{kPackets} * kRounds * kRows.size();
   if (found[0] != expected)
     return {Verdict::differs, fmt::format("{} of {} packets ran", found[0], expected)};

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "engine/memory/buffer.hpp"
-#include "engine/memory/copy.hpp"
 #include "engine/program/program.hpp"
+#include "engine/stream/copier.hpp"
 #include "kernels/basics.hpp"
 #include "tools/hardware/packets.hpp"
 #include "tools/support/packet_queue.hpp"
@@ -33,7 +33,7 @@ Answer keep_full(const support::Device& device, uint32_t packets) {
   const DeviceBuffer<uint32_t> counters(gpu, kBlocks);
   const PinnedBuffer<uint32_t> found(gpu, kBlocks);
   Copier copier(gpu);
-  copier.fill(counters.data(), 0, kBlocks);
+  copier.fill(counters, 0);
   const KernargBuffer blocks(gpu, kBlocks * kBlockBytes);
   const auto block = [&](uint64_t number) { return blocks.data() + number * kBlockBytes; };
   for (uint64_t i = 0; i < kBlocks; ++i)
@@ -51,7 +51,7 @@ Answer keep_full(const support::Device& device, uint32_t packets) {
   }
   queue.flush();
   const std::chrono::duration<double, std::nano> time = std::chrono::steady_clock::now() - begin;
-  copier.to_host(found, counters);
+  copier.copy(found, counters);
   return answer_of_ring(found.span(), kPackets, time.count() / kPackets);
 }
 

@@ -2,7 +2,7 @@
 //
 //   DeviceBuffer<float> x{gpu, n};
 //   std::vector<float> host(n);
-//   stream.copy(x, std::span(host));                          // pageable to device
+//   stream.copy(x, host);                                     // pageable to device
 //   stream.copy(CopyTarget::device(x.data() + 16, 64), CopySource::pinned(p, 64));
 //   const CopyPath taken = stream.copy(y, x, {.path = CopyPath::kernel});
 //
@@ -56,18 +56,25 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <ranges>
 #include <span>
 #include <string_view>
 #include <type_traits>
 
 #include "engine/memory/buffer.hpp"
-#include "engine/memory/copy.hpp"
 #include "engine/runtime/agent.hpp"
 
 namespace uptempo {
 
 enum class CopyPath : uint8_t { automatic, engine, kernel, host };
 std::string_view name_of(CopyPath path) noexcept;
+
+// Path for pageable host memory.
+enum class PageablePath : uint8_t {
+  automatic,  // staged up to CopyLimits::stage_bytes, pinned for once above
+  staged,
+  pinned_for_once,
+};
 
 struct CopyOptions {
   CopyPath path = CopyPath::automatic;
@@ -104,6 +111,16 @@ struct CopyEnd {
   bool host_writes = false;  // device memory that the host can write
 };
 
+template <class T>
+inline constexpr bool kIsBuffer = requires(T& buffer) {
+  buffer.gpu();
+};
+// A span, or a vector or array that outlives the expression.
+template <class R>
+concept PageableRange = std::ranges::contiguous_range<R> && std::ranges::sized_range<R> &&
+    std::ranges::borrowed_range<R> && std::is_trivially_copyable_v<std::ranges::range_value_t<R>> &&
+    !kIsBuffer<R>;
+
 }  // namespace detail
 
 class CopyTarget {
@@ -118,9 +135,10 @@ class CopyTarget {
       : CopyTarget(pinned(buffer.data(), buffer.size_bytes())) {
     end_.agent = buffer.gpu();
   }
-  template <class T>
-  requires(std::is_trivially_copyable_v<T> && !std::is_const_v<T>) CopyTarget(std::span<T> memory)
-      : CopyTarget(pageable(memory.data(), memory.size_bytes())) {}
+  template <detail::PageableRange R>
+  requires(!std::is_const_v<std::remove_reference_t<std::ranges::range_reference_t<R>>>)
+      CopyTarget(R&& memory)
+      : CopyTarget(pageable(std::ranges::data(memory), std::span(memory).size_bytes())) {}
 
   static CopyTarget device(void* data, size_t bytes) {
     return {data, bytes, detail::CopyPlace::device};
@@ -163,9 +181,9 @@ class CopySource {
       : CopySource(pinned(buffer.data(), buffer.size_bytes())) {
     end_.agent = buffer.gpu();
   }
-  template <class T>
-  requires std::is_trivially_copyable_v<T> CopySource(std::span<T> memory)
-      : CopySource(pageable(memory.data(), memory.size_bytes())) {}
+  template <detail::PageableRange R>
+  CopySource(R&& memory)
+      : CopySource(pageable(std::ranges::data(memory), std::span(memory).size_bytes())) {}
 
   static CopySource device(const void* data, size_t bytes) {
     return {data, bytes, detail::CopyPlace::device};

@@ -45,7 +45,7 @@ TEST_CASE_METHOD(OnDevice, "120 dispatches sort 32768 keys with one doorbell and
   std::vector<uint32_t> host(32768);
   std::mt19937 random(1);
   std::generate(host.begin(), host.end(), random);
-  copier.to_device(keys, std::span<const uint32_t>(host));
+  copier.copy(keys, host);
 
   const Counters before = Counters::now();
   BatchSubmitter batch{queue};
@@ -73,7 +73,7 @@ TEST_CASE_METHOD(
   Queue queue{gpu, {.packets = 256}};
   Copier copier{gpu};
   const DeviceBuffer<uint32_t> values{gpu, 256};
-  copier.fill(values.data(), 5, 256);
+  copier.fill(values, 5);
   uint32_t expected = 5;
   BatchSubmitter batch{queue};
   for (const uint32_t length : {1u, 248u, 249u, 256u, 257u, 600u}) {
@@ -168,17 +168,17 @@ TEST_CASE_METHOD(OnDevice,
   const Signal signal;
   const KernargBuffer block{gpu, 320};
   BatchSubmitter batch{queue};
-  const Counters before = Counters::now();
   // the same block and signal again: each dispatch completes before the next
   for (uint32_t i = 1; i <= 5; ++i) {
+    const Counters before = Counters::now();
     batch.dispatch_at(block.span(), fill, Grid{128}, values.data(), i);
     batch.complete_with(signal);
     batch.submit().wait();
+    CHECK((Counters::now() - before).kernarg_blocks == 0);
+    CHECK((Counters::now() - before).signals_pooled == 0);
     CHECK(hsa_signal_load_scacquire(signal.handle()) == 0);
     CHECK(download(copier, values)[127] == i);
   }
-  CHECK((Counters::now() - before).kernarg_blocks == 0);
-  CHECK((Counters::now() - before).signals_pooled == 0);
   batch.raw(aql::to_packet(aql::BarrierAnd{}));
   CHECK(batch.submit().wait(soon()));
 }
@@ -262,7 +262,7 @@ TEST_CASE_METHOD(OnDevice, "a borrowed queue to which other code publishes refus
     Queue queue = Queue::borrow(gpu, handle);
     Copier copier{gpu};
     const DeviceBuffer<uint32_t> count{gpu, 1};
-    copier.fill(count.data(), 0, 1);
+    copier.fill(count, 0);
     BatchSubmitter batch{queue};
     batch.dispatch(counter, Grid{64}, count.data());
     CHECK(batch.submit().wait(soon()));
@@ -474,12 +474,12 @@ TEST_CASE_METHOD(OnDevice,
     const PinnedBuffer<uint32_t> pinned{gpu, 16};
     const DeviceBuffer<uint32_t> device{gpu, 16};
     Copier copier{gpu};
-    const std::string error =
-        error_of([&] { copier.to_host(pinned.data(), reinterpret_cast<const void*>(0x7000), 64); });
+    const std::string error = error_of(
+        [&] { copier.copy(pinned, CopySource::device(reinterpret_cast<void*>(0x7000), 64)); });
     CAPTURE(error);
     CHECK(contains(error, "the GPU accessed address 0x7000"));
     const uint64_t copied = Counters::now().bytes_to_host;
-    CHECK(contains(error_of([&] { copier.to_host(pinned, device); }), "0x7000"));
+    CHECK(contains(error_of([&] { copier.copy(pinned, device); }), "0x7000"));
     CHECK(Counters::now().bytes_to_host == copied);  // it has not started
   });
 }
@@ -507,19 +507,21 @@ TEST_CASE_METHOD(OnDevice, "objects created after a memory fault fail like those
     }
     Copier copier{gpu};
     const PinnedBuffer<uint32_t> pinned{gpu, 16};
-    CHECK(
-        contains(error_of([&] { copier.on_device(pinned.data(), pinned.data(), 64); }), "0x7000"));
-    CHECK(contains(error_of([&] { copier.fill(pinned.data(), 1, 16); }), "0x7000"));
+    const DeviceBuffer<uint32_t> device{gpu, 16};
+    CHECK(contains(error_of([&] { copier.copy(device, pinned); }), "0x7000"));
+    CHECK(contains(error_of([&] { copier.fill(device, 1); }), "0x7000"));
   });
 }
 
 // The next test case runs this in a process of its own.
 TEST_CASE_METHOD(OnDevice, "child: a fault of a copy without a waiter", "[.child]") {
   const Queue idle{gpu};
-  Copier copier{gpu};
   const PinnedBuffer<uint32_t> pinned{gpu, 16};
   const Signal done;
-  copier.start_to_host(pinned.data(), reinterpret_cast<const void*>(0x7000), 64, done.handle());
+  check(hsa_amd_memory_async_copy(pinned.data(), find_pool(gpu, MemoryKind::pinned).owner,
+                                  reinterpret_cast<const void*>(0x7000), gpu.handle(), 64, 0,
+                                  nullptr, done.handle()),
+        "hsa_amd_memory_async_copy");
   std::this_thread::sleep_for(test::kHang);
 }
 
@@ -542,7 +544,7 @@ TEST_CASE_METHOD(
   Copier copier{gpu};
   const DeviceBuffer<uint32_t> out{gpu, 4096};
   const auto run = [&](uint32_t rotate) {
-    copier.fill(out.data(), 0, 4096);
+    copier.fill(out, 0);
     {
       Queue queue{gpu};
       BatchSubmitter batch{queue};

@@ -94,16 +94,3 @@ TEST_CASE_METHOD(OnDevice, "an allocation that the limit of mappings refuses nam
   check_names(error, {"of at most " + std::to_string(most), "vm.max_map_count"});
   const PinnedBuffer<std::byte> again(gpu, page);
 }
-
-TEST_CASE_METHOD(OnDevice, "a fill beyond the end of its allocation is refused", "[limits]") {
-  Copier copier{gpu};
-  const DeviceBuffer<uint32_t> words{gpu, 1024};
-  // Without the refusal, the product with the size of a word is 4, and one word is filled.
-  for (const size_t many : {size_t{1} << 40, SIZE_MAX / sizeof(uint32_t) + 2, SIZE_MAX})
-    check_names(error_of<Error>([&] { copier.fill(words.data(), 1, many); }),
-                {std::to_string(many) + " words", "the allocation ends"});
-  copier.fill(words.data(), 7, words.size());
-  copier.fill(words.data() + 1023, 8, 1);
-  const std::vector<uint32_t> got = download(copier, words);
-  CHECK((got[1022] == 7 && got[1023] == 8));
-}

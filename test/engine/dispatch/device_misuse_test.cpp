@@ -230,11 +230,9 @@ TEST_CASE_METHOD(OnDevice, "moved-from buffers are empty", "[misuse]") {
   CHECK(kernarg.data() == nullptr);
   CHECK_FALSE(kernarg.alive());
   Copier copier{gpu};
-  CHECK(contains(error_of<Error>([&] { copier.to_device(device, pinned_too); }),
-                 "a destination of 0 bytes"));
-  CHECK(contains(error_of<Error>([&] { copier.to_host(pinned, device_too); }),
-                 "a destination of 0 bytes"));
-  copier.to_device(device, pinned);
+  CHECK(contains(error_of<Error>([&] { copier.copy(device, pinned_too); }), "a target of 0 bytes"));
+  CHECK(contains(error_of<Error>([&] { copier.copy(pinned, device_too); }), "a target of 0 bytes"));
+  copier.copy(device, pinned);
   Streams streams{gpu};
   Stream stream{streams};
   CHECK(contains(error_of<Error>([&] { stream.copy(device, pinned_too); }), "a target of 0 bytes"));
@@ -262,39 +260,37 @@ TEST_CASE_METHOD(OnDevice, "a moved-from signal is refused where one is required
   // NOLINTEND(bugprone-use-after-move)
 }
 
-TEST_CASE("a copier that was moved from, or whose runtime was destroyed, refuses copies",
-          "[misuse]") {
+TEST_CASE("a copier whose runtime was destroyed refuses copies and fills", "[misuse]") {
   std::optional<Runtime> runtime{std::in_place};
   const Agent gpu = runtime->gpu();
-  DeviceBuffer<uint32_t> data{gpu, 64};
+  DeviceBuffer<uint32_t> data{gpu, 64}, large{gpu, 1 << 20};
   PinnedBuffer<uint32_t> pinned{gpu, 64};
-  std::vector<uint32_t> host(64, 1), large(1 << 20, 1);
-  Copier copier{gpu};
-  Signal signal;
-  const auto uses = [&]() -> Uses {
-    return {
-        {"to_device", [&] { copier.to_device(data, pinned); }},
-        {"to_host", [&] { copier.to_host(pinned, data); }},
-        {"on_device", [&] { copier.on_device(data.data(), data.data() + 32, 128); }},
-        {"to_device, pageable", [&] { copier.to_device(data, std::span<const uint32_t>(host)); }},
-        {"to_host, pageable", [&] { copier.to_host(std::span(host), data); }},
-        {"to_device, pinned for once",
-         [&] { copier.to_device_pageable(data.data(), large.data(), 4 << 20); }},
-        {"to_host, pinned for once",
-         [&] { copier.to_host_pageable(large.data(), data.data(), 4 << 20); }},
-        {"fill", [&] { copier.fill(data.data(), 1, 64); }},
-        {"start_to_device",
-         [&] { copier.start_to_device(data.data(), pinned.data(), 256, signal.handle()); }},
-        {"start_to_host",
-         [&] { copier.start_to_host(pinned.data(), data.data(), 256, signal.handle()); }},
-    };
-  };
-  Copier moved{std::move(copier)};
-  check_all_report(uses(), "this Copier was moved from");
-  copier = std::move(moved);
-  copier.to_device(data, pinned);
+  std::vector<uint32_t> host(64, 1), large_host(1 << 20, 1);
+  Copier copier{gpu}, unused{gpu};
+  copier.copy(data, pinned);
   runtime.reset();
-  check_all_report(uses(), "the Runtime was destroyed");
+  for (Copier* each : {&copier, &unused}) {
+    const auto copies = [&](const CopyTarget& to, const CopySource& from) {
+      return [=] { each->copy(to, from); };
+    };
+    // The sizes of buffers are 0 now.
+    const CopyTarget to = CopyTarget::device(host.data(), 256);
+    const CopySource from = CopySource::device(host.data(), 256);
+    check_all_report(
+        {
+            {"to the device", copies(to, CopySource::pinned(host.data(), 256))},
+            {"to the host", copies(CopyTarget::pinned(host.data(), 256), from)},
+            {"within the device", copies(to, from)},
+            {"to the device, staged", copies(to, host)},
+            {"to the host, staged", copies(host, from)},
+            {"to the device, pinned for once",
+             copies(CopyTarget::device(host.data(), 4 << 20), large_host)},
+            {"to the host, pinned for once",
+             copies(large_host, CopySource::device(host.data(), 4 << 20))},
+            {"fill", [&] { each->fill(to, 1); }},
+        },
+        "the Runtime was destroyed");
+  }
 }
 
 TEST_CASE("a moved-from runtime has no agents", "[misuse]") {

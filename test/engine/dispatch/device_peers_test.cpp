@@ -215,7 +215,7 @@ TEST_CASE_METHOD(OnPeers, "a recording per GPU, replayed in lockstep", "[peers][
   std::array<std::vector<uint32_t>, 2> expected{std::vector<uint32_t>(kBatchItems, 1),
                                                 std::vector<uint32_t>(kBatchItems, 1)};
   Copier copier{gpus[0]};
-  for (const auto& each : state) copier.fill(each.data(), 1, kBatchItems);
+  for (const auto& each : state) copier.fill(each, 1);
   for (uint32_t round = 0; round < kRounds; ++round) {
     const size_t parity = round % 2;
     const Completion ends[] = {recordings[2 * parity]->replay(queues[0]),

@@ -48,7 +48,7 @@ struct RingDevice : AskForDeviceRings, test::OnDevice {
 
   DeviceBuffer<uint32_t> values(uint32_t start) {
     DeviceBuffer<uint32_t> buffer{gpu, kCount};
-    copier.fill(buffer.data(), start, kCount);
+    copier.fill(buffer, start);
     return buffer;
   }
   bool all_are(const DeviceBuffer<uint32_t>& buffer, uint32_t expected) {

@@ -36,7 +36,7 @@ TEST_CASE_METHOD(OnDevice,
   SharedQueue shared{gpu, {.packets = 256}};
   Copier copier{gpu};
   const DeviceBuffer<uint32_t> values{gpu, threads * lanes};
-  copier.fill(values.data(), 0, values.size());
+  copier.fill(values, 0);
   std::atomic<uint32_t> late{0};
 
   const auto produce = [&](uint32_t which) {
@@ -65,7 +65,7 @@ TEST_CASE_METHOD(OnDevice,
   uint32_t expected = 0;
   for (uint32_t i = 0; i < each; ++i) expected = expected * 3 + i;
   std::vector<uint32_t> host(values.size());
-  copier.to_host(std::span(host), values, PageablePath::staged);
+  copier.copy(host, values, {.pageable = PageablePath::staged});
   CHECK(std::count(host.begin(), host.end(), expected) == static_cast<ptrdiff_t>(host.size()));
 }
 

@@ -57,7 +57,7 @@ bool Inherited::are_refused(
   refuses("the end of a stream", [&] { busy_.synchronize(); });
   refuses("a stream", [&] { const Stream another{streams_}; });
   refuses("a stream's copy", [&] { idle_.copy(std::span(host_), device_); });
-  refuses("a copy", [&] { copier_.to_host(std::span(host_), device_); });
+  refuses("a copy", [&] { copier_.copy(host_, device_); });
   return all;
 }
 
@@ -68,8 +68,7 @@ bool Inherited::work(Deadline deadline) {
   const std::span<const uint32_t> words(words_, kWords);
   return unfinished_.wait(deadline) && are(words, 2) && begun_->submit().wait(deadline) &&
          are(words, 3) && recording_.replay(queue_).wait(deadline) && are(words, 1) &&
-         busy_.synchronize(deadline) && (copier_.to_host(std::span(host_), device_), true) &&
-         are(host_, 4);
+         busy_.synchronize(deadline) && (copier_.copy(host_, device_), true) && are(host_, 4);
 }
 
 }  // namespace uptempo::faults

@@ -162,8 +162,8 @@ class Round {
   void use_copier() {
     Copier copier{*gpu_};
     std::vector<uint32_t> host(kWords, 3u), back(kWords);
-    copier.to_device(*device_, std::span<const uint32_t>(host));
-    copier.to_host(std::span(back), *device_);
+    copier.copy(*device_, host);
+    copier.copy(back, *device_);
     check(back, 3, "a copy to the device and back");
   }
 

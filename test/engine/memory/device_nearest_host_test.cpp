@@ -132,6 +132,6 @@ TEST_CASE_METHOD(NearDevice, "copies pass through the nearest agent's memory and
   stream.copy(std::span(back), values);
   stream.synchronize();
   CHECK(back == sent);
-  copier.to_host(std::span(again), values, PageablePath::staged);
+  copier.copy(again, values, {.pageable = PageablePath::staged});
   CHECK(again == sent);
 }

@@ -25,7 +25,7 @@ struct SmallBar : test::OnDevice {
 
   DeviceBuffer<uint32_t> values(uint32_t start) {
     DeviceBuffer<uint32_t> buffer{gpu, kCount};
-    copier.fill(buffer.data(), start, kCount);
+    copier.fill(buffer, start);
     return buffer;
   }
   bool all_are(const DeviceBuffer<uint32_t>& buffer, uint32_t expected) {

@@ -41,14 +41,14 @@ TEST_CASE_METHOD(HipSources, "a HIP kernel runs under its C++ name", "[hip]") {
   std::vector<float> x(kLength), y(kLength, 0.5f);
   std::iota(x.begin(), x.end(), 1.f);
   const DeviceBuffer<float> on_x{gpu, kLength}, on_y{gpu, kLength};
-  copier.to_device(on_x, std::span<const float>(x));
-  copier.to_device(on_y, std::span<const float>(y));
+  copier.copy(on_x, x);
+  copier.copy(on_y, y);
   const auto step = program.kernel<float*, const float*, float, uint32_t>("physics::step");
   const uint32_t blocks = (kLength + 127) / 128;
   batch.dispatch(step, Grid::blocks(blocks).threads(128), on_y.data(), on_x.data(), 0.25f, kLength);
   batch.submit().wait();
   std::vector<float> result(kLength), expected(kLength);
-  copier.to_host(std::span(result), on_y, PageablePath::staged);
+  copier.copy(result, on_y, {.pageable = PageablePath::staged});
   for (uint32_t i = 0; i < kLength; ++i) expected[i] = 0.25f * x[i] + y[i];
   CHECK(result == expected);
 }
@@ -59,8 +59,8 @@ TEST_CASE_METHOD(HipSources, "a HIP kernel refuses a partial workgroup, however 
                  "[hip]") {
   constexpr uint32_t kLength = 10000;
   const DeviceBuffer<float> x{gpu, kLength}, y{gpu, kLength};
-  copier.fill(x.data(), 0x3f800000, kLength);  // 1
-  copier.fill(y.data(), 0, kLength);
+  copier.fill(x, 1.0f);
+  copier.fill(y, 0.0f);
   const auto step = program.kernel<float*, const float*, float, uint32_t>("physics::step");
   const Grid partial = Grid{kLength}.by(256), whole = Grid::blocks(40).threads(256);
   const auto refuses = [](const char* remedy, auto&& launch) {
@@ -123,13 +123,13 @@ TEST_CASE_METHOD(HipSources, "a HIP kernel refuses a partial workgroup, however 
   batch.submit().wait();
   recording.replay(queue).wait();
   std::vector<float> result(kLength);
-  copier.to_host(std::span(result), y, PageablePath::staged);
+  copier.copy(result, y, {.pageable = PageablePath::staged});
   CHECK(result == std::vector<float>(kLength, 0.5f));
 }
 
 TEST_CASE_METHOD(HipSources, "overloads and templates of HIP are told apart", "[hip]") {
   const DeviceBuffer<uint32_t> words{gpu, 64};
-  copier.fill(words.data(), 7, words.size());
+  copier.fill(words, 7);
   const auto scale = program.kernel<uint32_t*, uint32_t>("scale(unsigned int*, unsigned int)");
   const auto fill = program.kernel<uint64_t*, uint64_t>("fill<unsigned long long>");
   batch.dispatch(scale, Grid{64}, words.data(), 6u);

@@ -47,12 +47,12 @@ struct ThroughLds : OnDevice {
   explicit ThroughLds(uint32_t words) : count(words) {
     std::mt19937 random(7);
     std::generate(host.begin(), host.end(), random);
-    copier.to_device(in, std::span<const uint32_t>(host));
+    copier.copy(in, host);
     clear();
   }
   void clear() {
     const std::vector<uint32_t> zeros(out.size());
-    copier.to_device(out, std::span<const uint32_t>(zeros));
+    copier.copy(out, zeros);
   }
   bool is_right() {
     const bool right = download(copier, out) == expected_of(host, count);
@@ -222,7 +222,7 @@ TEST_CASE_METHOD(OnDevice, "a bool parameter accepts a bool argument and no othe
     for (const bool negate : {true, false}) {
       batch.dispatch(choose, Grid{64}, out.data(), first, 5, negate, 7);
       batch.submit().wait();
-      copier.to_host(std::span(host), out, PageablePath::staged);
+      copier.copy(host, out, {.pageable = PageablePath::staged});
       const int32_t chosen = first ? 5 : 7;
       CHECK(host == std::vector<int32_t>(64, negate ? -chosen : chosen));
     }

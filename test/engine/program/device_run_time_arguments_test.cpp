@@ -67,7 +67,7 @@ TEST_CASE_METHOD(OnDevice, "a kernel finds its run-time arguments on every path"
   Copier copier{gpu};
   const DeviceBuffer<uint64_t> out{gpu, 13};
   const DeviceBuffer<uint32_t> in{gpu, 1};
-  copier.fill(in.data(), 424242, 1);
+  copier.fill(in, 424242);
 
   Parameters given{.out = out.data(), .in = in.data()};
   void* params[] = {&given.out, &given.c, &given.s, &given.i, &given.l, &given.uc,
@@ -76,7 +76,7 @@ TEST_CASE_METHOD(OnDevice, "a kernel finds its run-time arguments on every path"
   const Grid grid = Grid::blocks(1).threads(64);
   const auto result = [&] {
     std::vector<uint64_t> words(13);
-    copier.to_host(std::span(words), out, PageablePath::staged);
+    copier.copy(words, out, {.pageable = PageablePath::staged});
     return words;
   };
   // Each path has its own value of one argument, so that a path that does nothing is noticed.

@@ -86,10 +86,10 @@ TEST_CASE_METHOD(OnDevice,
 
   const auto recording = load_recording(queue, file, {program}, buffers.memory);
   const auto run = [&] {
-    copier.fill(buffers.total.data(), 0, 1);
+    copier.fill(buffers.total, 0);
     recording->replay(queue).wait();
     uint32_t sum = 0;
-    copier.to_host(std::span(&sum, 1), buffers.total, PageablePath::staged);
+    copier.copy(std::span(&sum, 1), buffers.total, {.pageable = PageablePath::staged});
     return sum;
   };
   CHECK(recording->size() == 4);

@@ -44,7 +44,7 @@ TEST_CASE_METHOD(OnDevice, "a recorded sort replays repeatedly, also after its q
   for (int replay = 0; replay < 6; ++replay) {
     std::vector<uint32_t> host(1024);
     std::generate(host.begin(), host.end(), random);
-    copier.to_device(keys, std::span<const uint32_t>(host));
+    copier.copy(keys, host);
     recording.replay(replay < 3 ? *queue : other).wait();
     std::sort(host.begin(), host.end());
     CHECK(download(copier, keys) == host);
@@ -97,7 +97,7 @@ TEST_CASE_METHOD(OnDevice, "a recording longer than the ring is replayed in part
   Queue queue{gpu, {.packets = 256}};
   Copier copier{gpu};
   const DeviceBuffer<uint32_t> values{gpu, 64};
-  copier.to_device(values, std::span<const uint32_t>(std::vector<uint32_t>(64)));
+  copier.copy(values, std::span<const uint32_t>(std::vector<uint32_t>(64)));
   Recording recording{queue};
   for (uint32_t i = 0; i < 500; ++i) recording.dispatch(increment, Grid{64}, values.data(), i);
   CHECK(recording.replay(queue, soon()).wait(soon()));
@@ -163,7 +163,7 @@ TEST_CASE_METHOD(OnDevice, "a replaced kernel stays loaded for the replays in fl
   Queue queue{gpu};
   Copier copier{gpu};
   const DeviceBuffer<uint32_t> values{gpu, 64};
-  copier.to_device(values, std::span<const uint32_t>(std::vector<uint32_t>(64, 1)));
+  copier.copy(values, std::span<const uint32_t>(std::vector<uint32_t>(64, 1)));
   Signal gate{SignalKind::event_less, 1};
   Recording recording{queue};
   recording.raw(aql::to_packet(aql::BarrierAnd{.dependencies = {gate.handle()}}));

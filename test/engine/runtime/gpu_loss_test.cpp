@@ -154,10 +154,12 @@ TEST_CASE("a Copier of a lost GPU ends with an Error", "[loss]") {
     const PinnedBuffer<std::byte> pinned{world.gpu, kBytes};
     Copier copier{world.gpu};
     check_waits([&] {
-      for (;;) copier.to_device(device, pinned);
+      for (;;) copier.copy(device, pinned);
     });
-    check_loss(error_of<Error>([&] { copier.to_host(pinned, device); }));
-    check_loss(error_of<Error>([&] { copier.fill(device.data(), 1, 64); }));
+    check_loss(error_of<Error>([&] { copier.copy(pinned, device); }));
+    check_loss(error_of<Error>([&] { copier.fill(device, 1u); }));
+    Copier unused{world.gpu};
+    check_loss(error_of<Error>([&] { unused.fill(device, 1u); }));
   });
 }
 

@@ -135,7 +135,7 @@ TEST_CASE_METHOD(OnDevice, "a tool sees each packet exactly once, however it is 
   const auto counter = program.kernel<uint32_t*>("count_work_items");
   Copier copier{gpu};
   const DeviceBuffer<uint32_t> items{gpu, 1};
-  copier.fill(items.data(), 0, 1);
+  copier.fill(items, 0);
   const auto expected = interposes() ? aql::RingAccess::hsa_calls : aql::RingAccess::direct;
 
   SECTION("by batches on a queue, some longer than the ring") {

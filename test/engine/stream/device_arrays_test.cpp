@@ -68,7 +68,7 @@ TEST_CASE("the caller may change an input array when the call returns",
   for (const uint32_t count : {64u, 8'000u, 40'000u}) {
     DeviceBuffer<float> y(device.gpu, count);
     std::vector<float> expected(count, 0.0f), x(count);
-    device.copier.to_device(y, std::span<const float>(expected));
+    device.copier.copy(y, expected);
     Launcher saxpy(streams, device.saxpy);
     // The handle's use of its scratch memory orders the launches, whatever their streams.
     for (uint32_t i = 0; i < 24; ++i) {
@@ -79,7 +79,7 @@ TEST_CASE("the caller may change an input array when the call returns",
     }
     for (Stream& stream : all) stream.synchronize();
     std::vector<float> result(count);
-    device.copier.to_host(std::span(result), y, PageablePath::staged);
+    device.copier.copy(result, y, {.pageable = PageablePath::staged});
     CHECK(result == expected);
   }
 }
@@ -93,7 +93,7 @@ TEST_CASE("a launch with input arrays only does not block, even if the stream ha
   constexpr uint32_t count = 1000;
   std::vector<float> expected(count, 0.0f);
   const DeviceBuffer<float> y(device.gpu, count);
-  device.copier.to_device(y, std::span<const float>(expected));
+  device.copier.copy(y, expected);
   const Signal gate;
   stream.wait(gate);
   for (uint32_t i = 0; i < 20; ++i) {
@@ -105,7 +105,7 @@ TEST_CASE("a launch with input arrays only does not block, even if the stream ha
   hsa_signal_store_screlease(gate.handle(), 0);
   stream.synchronize();
   std::vector<float> result(count);
-  device.copier.to_host(std::span(result), y, PageablePath::staged);
+  device.copier.copy(result, y, {.pageable = PageablePath::staged});
   CHECK(result == expected);
 }
 
@@ -138,7 +138,7 @@ TEST_CASE("in steady state input arrays cost no heap, and no packets except thos
   constexpr uint32_t count = 256, launches = 20;
   const std::vector<float> x = numbers(count, 1);
   const DeviceBuffer<float> y(device.gpu, count);
-  device.copier.to_device(y, std::span<const float>(std::vector<float>(count)));
+  device.copier.copy(y, std::span<const float>(std::vector<float>(count)));
   const auto step = [&] {
     for (uint32_t i = 0; i < launches; ++i)
       saxpy.launch(stream, Grid{count}, y.data(), in(x), 2.0f, count);
@@ -189,7 +189,7 @@ TEST_CASE("a launcher without arrays has no scratch memory", "[device][launcher]
   Streams streams(device.gpu);
   Stream stream(streams);
   const DeviceBuffer<uint32_t> values(device.gpu, 64);
-  device.copier.to_device(values, std::span<const uint32_t>(std::vector<uint32_t>(64)));
+  device.copier.copy(values, std::span<const uint32_t>(std::vector<uint32_t>(64)));
   stream.launch(device.chain, Grid{64}, values.data(), 1u);  // the stream's own resources
   const Counters before = Counters::now();
   {
@@ -210,7 +210,7 @@ TEST_CASE("a handle is destroyed while its arrays are in use", "[device][launche
   constexpr uint32_t count = 20'000;
   const DeviceBuffer<float> y(device.gpu, count);
   std::vector<float> expected(count, 0.0f);
-  device.copier.to_device(y, std::span<const float>(expected));
+  device.copier.copy(y, expected);
   for (uint32_t i = 0; i < 20; ++i) {
     const std::vector<float> x = numbers(count, i);
     Launcher(streams, device.saxpy).launch(stream, Grid{count}, y.data(), in(x), 1.0f, count);
@@ -218,7 +218,7 @@ TEST_CASE("a handle is destroyed while its arrays are in use", "[device][launche
   }
   stream.synchronize();
   std::vector<float> result(count);
-  device.copier.to_host(std::span(result), y, PageablePath::staged);
+  device.copier.copy(result, y, {.pageable = PageablePath::staged});
   CHECK(result == expected);
 }
 

@@ -39,7 +39,7 @@ std::vector<uint32_t> run(LauncherDevice& device, uint64_t seed, bool skips) {
   const std::vector<uint32_t> start(kCount, 7);
   for (size_t i = 0; i < all.size(); ++i) {
     values.emplace_back(device.gpu, kCount);
-    device.copier.to_device(values.back(), std::span<const uint32_t>(start));
+    device.copier.copy(values.back(), start);
   }
   std::mt19937_64 random(seed);
   uint32_t number = 0;

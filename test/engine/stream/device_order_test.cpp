@@ -177,7 +177,7 @@ class RandomProgram : test::OnDevice {
     if (buffer.pinned) {
       std::ranges::copy(buffer.expected, buffer.pinned->begin());
     } else {
-      copier_.to_device(*buffer.device, std::span<const uint32_t>(buffer.expected));
+      copier_.copy(*buffer.device, buffer.expected);
       for (const Work& worker : workers_) worker->stream->host_wrote();
     }
   }

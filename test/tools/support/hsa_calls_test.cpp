@@ -39,12 +39,13 @@ TEST_CASE_METHOD(
   Copier copier(gpu);
   const std::vector<uint32_t> in(64, 7);
   std::vector<uint32_t> out(64);
+  copier.copy(out, device);  // creates the signals and staging memory
   const HsaCalls before = HsaCalls::now();
   REQUIRE(hsa_memory_copy(device.data(), in.data(), device.size_bytes()) == HSA_STATUS_SUCCESS);
   CHECK(HsaCalls::now() - before == HsaCalls{.blocking_copies = 1});
-  copier.to_host(std::span(out), device, PageablePath::staged);
+  copier.copy(out, device, {.pageable = PageablePath::staged});
   CHECK(HsaCalls::now() - before == HsaCalls{.blocking_copies = 1, .started_copies = 1});
-  copier.to_host(std::span(out), device, PageablePath::pinned_for_once);
+  copier.copy(out, device, {.pageable = PageablePath::pinned_for_once});
   CHECK(HsaCalls::now() - before == HsaCalls{.pins = 1, .blocking_copies = 1, .started_copies = 2});
   CHECK(out == in);
 }

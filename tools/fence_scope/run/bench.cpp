@@ -2,13 +2,15 @@
 
 #include <fmt/format.h>
 #include <hsa/hsa.h>
+#include <hsa/hsa_ext_amd.h>
 
 #include <chrono>
 #include <cstring>
 #include <utility>
 
-#include "engine/memory/copy.hpp"
+#include "engine/memory/pool.hpp"
 #include "engine/runtime/error.hpp"
+#include "engine/stream/copier.hpp"
 #include "tools/fence_scope/run/bench_buffers.hpp"
 #include "tools/fence_scope/run/cache_spoiler.hpp"
 #include "tools/fence_scope/run/dry_run.hpp"
@@ -147,10 +149,12 @@ struct Bench::Impl {
   void run_alone(size_t number) {
     const Step& step = sequence.steps[number];
     if (step.kind == Step::Kind::copy) {
+      std::byte *const to = buffers.at(step.to), *const from = buffers.at(step.from);
+      const uint64_t bytes = step.to.bytes;
       if (to_device(step))
-        copier.to_device(buffers.at(step.to), buffers.at(step.from), step.to.bytes);
+        copier.copy(CopyTarget::device(to, bytes), CopySource::pinned(from, bytes));
       else
-        copier.to_host(buffers.at(step.to), buffers.at(step.from), step.to.bytes);
+        copier.copy(CopyTarget::pinned(to, bytes), CopySource::device(from, bytes));
       return;
     }
     aql::KernelDispatch dispatch = dispatches[number];
@@ -181,12 +185,14 @@ struct Bench::Impl {
     std::vector<hsa_signal_t> awaited;
     if (release == Release::gated) awaited.push_back(handles.gate);
     for (const size_t waited : step.after) awaited.push_back(handles.of_step[waited]);
-    std::byte* const to = buffers.at(step.to);
-    const std::byte* const from = buffers.at(step.from);
-    if (to_device(step))
-      copier.start_to_device(to, from, step.to.bytes, handles.of_step[number], awaited);
-    else
-      copier.start_to_host(to, from, step.to.bytes, handles.of_step[number], awaited);
+    const hsa_agent_t own = gpu.handle();
+    const bool goes_in = to_device(step);
+    // Without a stream, whose packets would add fences of their own.
+    check(hsa_amd_memory_async_copy(
+              buffers.at(step.to), goes_in ? own : host, buffers.at(step.from),
+              goes_in ? host : own, step.to.bytes, static_cast<uint32_t>(awaited.size()),
+              awaited.empty() ? nullptr : awaited.data(), handles.of_step[number]),
+          "hsa_amd_memory_async_copy");
   }
 
   uint64_t wrong_bytes() {
@@ -201,6 +207,7 @@ struct Bench::Impl {
   }
 
   const Agent gpu;
+  const hsa_agent_t host = find_pool(gpu, MemoryKind::pinned).owner;
   const Sequence sequence;
   const TimingMode timing;
   const PlannedHeaders plan;

@@ -47,7 +47,8 @@ void BenchBuffers::reset() {
   for (size_t i = 0; i < memory_.size(); ++i) {
     const uint64_t bytes = sequence_.buffers[i].bytes;
     if (sequence_.buffers[i].kind == BufferKind::device)
-      copier_.to_device(memory_[i].data(), initial_[i].data(), bytes);
+      copier_.copy(CopyTarget::device(memory_[i].data(), bytes),
+                   CopySource::pinned(initial_[i].data(), bytes));
     else
       std::memcpy(memory_[i].data(), initial_[i].data(), bytes);
   }
@@ -57,7 +58,7 @@ std::span<const std::byte> BenchBuffers::contents(size_t buffer) {
   const uint64_t bytes = sequence_.buffers[buffer].bytes;
   const void* from = memory_[buffer].data();
   if (sequence_.buffers[buffer].kind == BufferKind::device) {
-    copier_.to_host(staging_.data(), from, bytes);
+    copier_.copy(CopyTarget::pinned(staging_.data(), bytes), CopySource::device(from, bytes));
     from = staging_.data();
   }
   return {static_cast<const std::byte*>(from), bytes};

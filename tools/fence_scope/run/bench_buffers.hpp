@@ -11,9 +11,9 @@
 #include <span>
 #include <vector>
 
-#include "engine/memory/copy.hpp"
 #include "engine/memory/pool.hpp"
 #include "engine/runtime/agent.hpp"
+#include "engine/stream/copier.hpp"
 #include "tools/fence_scope/run/bench.hpp"
 #include "tools/fence_scope/sequence/sequence.hpp"
 

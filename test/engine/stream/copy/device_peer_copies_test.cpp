@@ -26,18 +26,12 @@ Bytes pattern(size_t bytes, uint8_t first) {
 // that runs on the GPU that owns the memory.
 struct Host : OnPeers {
   void write(const DeviceBuffer<uint8_t>& to, const Bytes& bytes) {
-    copier(to).to_device_pageable(to.data(), bytes.data(), bytes.size());
+    check(hsa_memory_copy(to.data(), bytes.data(), bytes.size()), "hsa_memory_copy");
   }
   Bytes read(const DeviceBuffer<uint8_t>& from) {
     Bytes bytes(from.size());
-    copier(from).to_host_pageable(bytes.data(), from.data(), bytes.size());
+    check(hsa_memory_copy(bytes.data(), from.data(), bytes.size()), "hsa_memory_copy");
     return bytes;
-  }
-  std::array<Copier, 2> copiers{Copier{gpus[0]}, Copier{gpus[1]}};
-
- private:
-  Copier& copier(const DeviceBuffer<uint8_t>& buffer) {
-    return copiers[buffer.gpu().handle == gpus[0].handle().handle ? 0 : 1];
   }
 };
 
@@ -161,9 +155,6 @@ TEST_CASE_METHOD(Host,
   }
   refused([&] { stream.fill(remote, 1); });
   refused([&] { stream.copy(CopyTarget::peer(gpus[1], remote.data(), kBytes), own); });
-  refused([&] { copiers[0].on_device(own, remote); });
-  refused([&] { copiers[0].to_device(remote, pinned); });
-  refused([&] { copiers[0].to_host(of_other, own); });
   // Nothing was started, and access may be granted later.
   CHECK_FALSE(has_access(gpus[0], remote.data()));
   allow_access(gpus[1], remote.data(), gpus);
@@ -176,25 +167,6 @@ TEST_CASE_METHOD(Host,
   stream.copy(remote, own, {.path = CopyPath::engine});
   stream.synchronize();
   CHECK(read(remote) == expected);
-}
-
-TEST_CASE_METHOD(Host, "a Copier copies between its GPU and a peer's memory", "[peers][copy]") {
-  constexpr size_t kBytes = 50'000;
-  const DeviceBuffer<uint8_t> own{gpus[0], kBytes}, back{gpus[0], kBytes};
-  const DeviceBuffer<uint8_t> remote{with_first(gpus, 1), kBytes};
-  const Bytes expected = pattern(kBytes, 5);
-  write(own, expected);
-  copiers[0].on_device(remote, own);
-  copiers[0].on_device(back, remote);
-  CHECK(read(back) == expected);
-  Bytes found(kBytes);
-  copiers[0].to_host(std::span(found), remote);
-  CHECK(found == expected);
-  const Bytes other = pattern(kBytes, 6);
-  copiers[0].to_device(remote, std::span(other));
-  CHECK(read(remote) == other);
-  copiers[0].fill(remote.data(), 0x01010101, kBytes / 4);
-  CHECK(read(remote) == Bytes(kBytes, 1));
 }
 
 TEST_CASE_METHOD(OnPeers, "kernels of both GPUs use pinned memory that was made for both",

@@ -82,7 +82,7 @@ TEST_CASE("buffers hold their initial bytes, repeated, after each reset", "[benc
     }
     std::memset(buffers.at(1), 0x55, 64);
     std::memset(buffers.at(2), 0x55, 128);
-    copier.to_device(buffers.at(0), buffers.at(2), 128);
+    copier.copy(CopyTarget::device(buffers.at(0), 128), CopySource::pinned(buffers.at(2), 128));
     CHECK(buffers.contents(0)[127] == std::byte{0x55});
     CHECK(buffers.contents(0)[128] == sequence.buffers[0].initial[128 % 3]);
   }
