@@ -31,6 +31,8 @@ class SessionListener {
     session_.reset();
   }
   bool listens() const noexcept { return session_ != nullptr; }
+  // False without a session, and after its end.
+  bool alive() const noexcept { return session_ != nullptr && session_->alive(); }
 
  private:
   std::shared_ptr<Session> session_;

@@ -74,7 +74,7 @@ class Transfers {
 
   const CopyLimits& limits() const noexcept { return limits_; }
   // False after the end of the Runtime.
-  bool usable() const noexcept { return !agent_ || session_end_.alive(); }
+  bool usable() const noexcept { return !agent_ || listener_.alive(); }
   // Chooses the lane of the next copy of a stream, which waits for `waits` (copy_engines.hpp).
   // Throws Error.
   CopyLane& lane_for(CopyDirection direction, std::span<const Event> waits);
