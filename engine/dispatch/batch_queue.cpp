@@ -243,7 +243,7 @@ bool BatchQueue::publish_parts(Publication& publication, Deadline deadline) {
 }
 
 void BatchQueue::make_room(Publication& publication) {
-  if (publication.ended != Ending::none) refuse_ended(publication);
+  if (publication.ended_by != EndedBy::nothing) refuse_ended(publication);
   if (publication.published != 0) refuse_more(publication, "one more packet");
   publication.packets.grow();
 }
@@ -251,7 +251,7 @@ void BatchQueue::make_room(Publication& publication) {
 std::optional<uint64_t> BatchQueue::submit(Publication& publication, Deadline deadline) {
   if (timeline_.failed()) {
     if (publication.published != 0) drop(publication);
-    refuse_failed(publication);
+    throw_failed();
   }
   if (publication.packets.empty() && publication.own_signal.handle == 0)
     return timeline_.last_begun();
@@ -264,12 +264,12 @@ std::optional<uint64_t> BatchQueue::submit(Publication& publication, Deadline de
     slots.count = publication.packets.size() - publication.published;
     if (!are_out || !reserve(publication, slots, true, deadline)) {
       if (publication.published != 0) throw_last_refusal(publication);  // caught below
-      take_back(publication);
+      restore(publication);
       return {};
     }
   } catch (...) {
     if (publication.published == 0) {  // nothing has been taken
-      take_back(publication);
+      restore(publication);
     } else if (timeline_.failed()) {
       drop(publication);
     } else {  // the rest follows later
@@ -279,7 +279,7 @@ std::optional<uint64_t> BatchQueue::submit(Publication& publication, Deadline de
   }
   publish(publication, slots, true);
   const uint64_t value = publication.value;
-  vacate(publication);
+  clear(publication);
   return value;
 }
 
@@ -312,19 +312,18 @@ void BatchQueue::retain_borrowed(Publication& publication) noexcept {
 }
 
 // Restores the batch after a refusal.
-void BatchQueue::take_back(Publication& publication) noexcept {
+void BatchQueue::restore(Publication& publication) noexcept {
   publication.reopen();
   if (publication.has_closing_packet) publication.drop_barrier();
 }
 
-[[gnu::always_inline]] inline void BatchQueue::vacate(Publication& publication) noexcept {
+[[gnu::always_inline]] inline void BatchQueue::clear(Publication& publication) noexcept {
   if (publication.lending != 0) [[unlikely]]
     lent_.drop(publication.lending);
   publication.kept ? publication.reopen() : publication.clear();
 }
 
 void BatchQueue::drop(Publication& publication) noexcept {
-  if (publication.ended != Ending::none) return;
   if (usable()) {
     // The published parts may still use what the whole batch holds. A value that is reclaimed is
     // complete.
@@ -336,55 +335,37 @@ void BatchQueue::drop(Publication& publication) noexcept {
     }
     kernargs_.drop(publication.kernargs);
   }
-  vacate(publication);
-}
-
-BatchQueue::BatchQueue(Ended)
-    : QueueResources(
-          Failure{.status = HSA_STATUS_ERROR_INVALID_QUEUE, .text = "the queue has ended"}) {}
-
-BatchQueue& BatchQueue::ended() {
-  // batches in static storage may outlive every other object
-  static BatchQueue* const state = new BatchQueue(Ended{});
-  return *state;
+  clear(publication);
 }
 
 BatchQueue::~BatchQueue() {
   listener_.stop();
-  while (attachments_ != nullptr) {
-    QueueAttachment& attachment = *attachments_;
-    Publication& publication = *attachment.publication;
-    leave(attachment);
-    drop(publication);
-    if (publication.kept && publication.ended == Ending::none) {
-      attachment.state = nullptr;  // its replay is dropped, and another queue may replay it
-      continue;
-    }
-    if (publication.ended == Ending::none) publication.end(Ending::queue);
-    attachment.state = &ended();
-  }
+  end_publications(EndedBy::queue);
 }
 
-void BatchQueue::end_attachments() noexcept {
-  for (const QueueAttachment* attachment = attachments_; attachment != nullptr;
-       attachment = attachment->next_)
-    attachment->publication->end(Ending::runtime);
+void BatchQueue::end_publications(EndedBy what) noexcept {
+  while (publications_ != nullptr) end(*publications_, what);
 }
 
-void BatchQueue::join(QueueAttachment& attachment) noexcept {
-  attachment.state = this;
-  attachment.next_ = attachments_;
-  attachment.link_ = &attachments_;
-  if (attachments_ != nullptr) attachments_->link_ = &attachment.next_;
-  attachments_ = &attachment;
-  if (!usable()) attachment.publication->end(Ending::runtime);
+void BatchQueue::end(Publication& publication, EndedBy what) noexcept {
+  if (what == EndedBy::queue) drop(publication);
+  leave(publication);
+  if (!publication.kept) publication.end(what);
 }
 
-void BatchQueue::leave(QueueAttachment& attachment) noexcept {
-  if (attachment.link_ == nullptr) return;
-  *attachment.link_ = attachment.next_;
-  if (attachment.next_ != nullptr) attachment.next_->link_ = attachment.link_;
-  attachment.link_ = nullptr;
+void BatchQueue::join(Publication& publication) noexcept {
+  publication.queue = this;
+  publication.next_ = publications_;
+  publication.link_ = &publications_;
+  if (publications_ != nullptr) publications_->link_ = &publication.next_;
+  publications_ = &publication;
+  if (!usable()) end(publication, EndedBy::runtime);
+}
+
+void BatchQueue::leave(Publication& publication) noexcept {
+  *publication.link_ = publication.next_;
+  if (publication.next_ != nullptr) publication.next_->link_ = publication.link_;
+  publication.queue = nullptr;
 }
 
 }  // namespace uptempo::detail

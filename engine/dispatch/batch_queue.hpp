@@ -27,26 +27,25 @@ class BatchQueue : public QueueResources {
       : BatchQueue(agent, options, Parts{}) {}
   BatchQueue(const Agent& agent, const QueueOptions& options, Parts parts)
       : QueueResources(agent, options, std::move(parts)) {
-    listener_.start(Session::current(), {.at_end = [this] { end_attachments(); },
-                                         .in_child = [this] { end_attachments(); }});
+    const auto end = [this] { end_publications(EndedBy::runtime); };
+    listener_.start(Session::current(), {.at_end = end, .in_child = end});
   }
   // Without ROCr: the caller owns the signals, and there is no agent.
   BatchQueue(const Parts& parts, std::span<const hsa_signal_t> signals, const QueueOptions& options)
       : QueueResources(parts, signals, options) {}
-  // Drops the unsubmitted packets of its attachments, as their destructors do, and removes the
-  // attachments.
+  // Ends its publications.
   ~BatchQueue();
 
-  // The queue of every batch whose own queue has ended: it refuses every request. Never destroyed.
-  // Any thread.
-  static BatchQueue& ended();
-  // Throws the Error for a publication that accepts no more packets.
+  // Throws the Error for a batch that was ended, or for a recording after the end of the Runtime.
   [[noreturn]] static void refuse_ended(const Publication& publication);
 
-  void join(QueueAttachment& attachment) noexcept;
-  static void leave(QueueAttachment& attachment) noexcept;
+  // Lists the publication, or ends it if the Runtime has ended.
+  void join(Publication& publication) noexcept;
+  // Requires a publication with a queue.
+  static void leave(Publication& publication) noexcept;
 
-  // Makes room for one packet in a full batch. Throws Error if the batch is partly published.
+  // Makes room for one packet in a full batch. Throws Error if the batch has ended or is partly
+  // published.
   static void make_room(Publication& publication);
   [[noreturn]] static void refuse_more(const Publication& publication, const char* asked);
   // Records that the next submission of this batch reads the caller's kernarg block. Throws Error
@@ -71,12 +70,10 @@ class BatchQueue : public QueueResources {
  private:
   enum class Lack : uint8_t { none, ring, publications, signals, timing_signals };
 
-  struct Ended {};
-  explicit BatchQueue(Ended);
-
-  // The Runtime ends, and with it the memory that attachments write to.
-  void end_attachments() noexcept;
-  [[noreturn]] void refuse_failed(const Publication& publication) const;
+  // Batches lose their packets and accept no more. A recording is no longer partly published; after
+  // the end of a queue, another one may replay it. If the Runtime ends, calls nothing of HSA.
+  void end_publications(EndedBy what) noexcept;
+  void end(Publication& publication, EndedBy what) noexcept;
   [[noreturn]] void refuse_beside_others() const;
   [[noreturn]] void refuse_longer_than_ring(size_t packets) const;
   void check_own_signal(const Publication& publication) const;
@@ -94,16 +91,16 @@ class BatchQueue : public QueueResources {
   void publish(Publication& publication, const aql::Slots& slots, bool is_last) noexcept;
   void begin(Publication& publication, bool is_last) noexcept;
   void take_timing_signals(Publication& publication) noexcept;
-  static void take_back(Publication& publication) noexcept;
+  static void restore(Publication& publication) noexcept;
   void retain(Publication& publication) noexcept;
   void retain_borrowed(Publication& publication) noexcept;
-  void vacate(Publication& publication) noexcept;
+  void clear(Publication& publication) noexcept;
 
   LentBlocks lent_;
   Lack lack_ = Lack::none;  // of the last submit() that was refused
   aql::PublishResult ring_refusal_;
-  QueueAttachment* attachments_ = nullptr;
-  SessionListener listener_;  // last: it uses the others
+  Publication* publications_ = nullptr;  // see join()
+  SessionListener listener_;             // last: it uses the others
 };
 
 }  // namespace uptempo::detail

@@ -27,15 +27,10 @@ void QueueResources::throw_exhausted(const std::string& resource, const std::str
                          "(QueueOptions)"});
 }
 
-void BatchQueue::refuse_failed(const Publication& publication) const {
-  if (publication.ended != Ending::none) refuse_ended(publication);
-  throw_failed();
-}
-
 void BatchQueue::refuse_ended(const Publication& publication) {
   const char* const what = publication.kept ? "recording" : "batch";
   const char* const call = publication.kept ? "Recording" : "BatchSubmitter";
-  if (publication.ended == Ending::runtime)
+  if (publication.kept || publication.ended_by == EndedBy::runtime)
     Session::refuse_ended(
         call, fmt::format("more of a {}", what), "the memory of its queues",
         fmt::format("keep the Runtime while the {} is in use, and make a new {} in a new Runtime",
@@ -43,7 +38,7 @@ void BatchQueue::refuse_ended(const Publication& publication) {
   throw Error(
       {.status = HSA_STATUS_ERROR_INVALID_QUEUE,
        .call = call,
-       .asked = fmt::format("more of a {}", what),
+       .asked = "more of a batch",
        .found = "its Queue no longer exists: it was destroyed, or another one was assigned to it",
        .remedy = "keep the Queue while the batch is in use, and make a new batch over another "
                  "Queue"});

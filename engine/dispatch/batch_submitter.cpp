@@ -23,42 +23,32 @@ namespace {
 
 }  // namespace
 
-BatchSubmitter::BatchSubmitter(Queue& queue, const BatchOptions& options)
-    : BatchSubmitter(queue.state("BatchSubmitter"), options) {}
+namespace detail {
 
-BatchSubmitter::BatchSubmitter(detail::BatchQueue& state, const BatchOptions& options)
-    : patience_(options.patience),
-      publication_(options.fences, false, state.agent()),
-      shapes_(state.facts(), publication_.plain_flags(), &publication_.holds_slots) {
-  publication_.kernargs_go_stale_in_l2 =
-      kernargs_go_stale_in_l2(state.agent(), state.place().is_on_device());
-  publication_.timing = options.timing;
-  publication_.chunking = options.chunking;
-  (void)detail::BatchQueue::ended();  // here, where it may throw
-  attachment_.publication = &publication_;
-  state.join(attachment_);
+BatchState::BatchState(BatchQueue& queue, const BatchOptions& options)
+    : publication(options.fences, false, queue.agent()),
+      shapes(queue.facts(), publication.plain_flags(), &publication.holds_slots),
+      patience(options.patience) {
+  publication.kernargs_go_stale_in_l2 =
+      kernargs_go_stale_in_l2(queue.agent(), queue.place().is_on_device());
+  publication.timing = options.timing;
+  publication.chunking = options.chunking;
+  queue.join(publication);
 }
 
-BatchSubmitter::~BatchSubmitter() {
-  attachment_.state->drop(publication_);
-  detail::BatchQueue::leave(attachment_);
+const DispatchShape& BatchState::prepare(std::shared_ptr<const KernelInfo> kernel,
+                                         const Grid& grid) {
+  (void)queue();
+  const DispatchShape& shape = shapes.of(*kernel, grid);
+  for (const PreparedShape& known : prepared)
+    if (known.shape.key == shape.key) return known.shape;
+  return prepared.emplace_back(PreparedShape{std::move(kernel), shape}).shape;
 }
 
-void BatchSubmitter::clear() noexcept { attachment_.state->drop(publication_); }
-
-const detail::DispatchShape& BatchSubmitter::prepare(std::shared_ptr<const KernelInfo> kernel,
-                                                     const Grid& grid) {
-  require_not_ended();
-  const detail::DispatchShape& shape = shapes_.of(*kernel, grid);
-  for (const PreparedShape& prepared : prepared_)
-    if (prepared.shape.key == shape.key) return prepared.shape;
-  return prepared_.emplace_back(PreparedShape{std::move(kernel), shape}).shape;
-}
-
-detail::DispatchSlots BatchSubmitter::take_slots(uint32_t count, uint32_t block_bytes) {
-  detail::DispatchSlots slots{.packets = nullptr, .blocks = nullptr, .count = 1};
-  count = static_cast<uint32_t>(std::min<size_t>(count, publication_.packets.room()));
-  KernargCursor& kernargs = publication_.kernargs;
+DispatchSlots BatchState::take_slots(uint32_t count, uint32_t block_bytes) {
+  DispatchSlots slots{.packets = nullptr, .blocks = nullptr, .count = 1};
+  count = static_cast<uint32_t>(std::min<size_t>(count, publication.packets.room()));
+  KernargCursor& kernargs = publication.kernargs;
   if (block_bytes == 0) {
     slots.count = count;
   } else if (kernargs.fits(block_bytes)) {
@@ -69,27 +59,28 @@ detail::DispatchSlots BatchSubmitter::take_slots(uint32_t count, uint32_t block_
   } else {
     slots.blocks = wait_for_block(block_bytes);
   }
-  slots.packets = &publication_.packets.add(slots.count);
+  slots.packets = &publication.packets.add(slots.count);
   return slots;
 }
 
-std::byte* BatchSubmitter::wait_for_block(uint32_t block_bytes) {
-  return attachment_.state->take_kernargs(publication_.kernargs, block_bytes,
-                                          Deadline::after(patience_));
+std::byte* BatchState::wait_for_block(uint32_t block_bytes) {
+  return queue().take_kernargs(publication.kernargs, block_bytes, Deadline::after(patience));
 }
 
-std::byte* BatchSubmitter::try_take_block(uint32_t block_bytes) noexcept {
-  return attachment_.state->try_take_kernargs(publication_.kernargs, block_bytes);
+std::byte* BatchState::try_take_block(uint32_t block_bytes) noexcept {
+  return publication.queue->try_take_kernargs(publication.kernargs, block_bytes);
 }
 
-void BatchSubmitter::make_more_room() { attachment_.state->make_room(publication_); }
+void BatchState::make_more_room() { BatchQueue::make_room(publication); }
 
-void BatchSubmitter::lend(const KernelInfo& kernel, std::span<std::byte> block) {
+void BatchState::refuse_ended() const { BatchQueue::refuse_ended(publication); }
+
+void BatchState::lend(const KernelInfo& kernel, std::span<std::byte> block) {
   // implicit arguments are stored in 8-byte words
   const size_t needed = kernel.arguments.block_bytes();
   if (block.size() >= needed &&
       reinterpret_cast<uintptr_t>(block.data()) % KernargPool::kBlockAlignment == 0)
-    return attachment_.state->lend(block.first(needed), publication_);
+    return queue().lend(block.first(needed), publication);
   throw Error(
       {.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
        .call = fmt::format("dispatch of '{}'", kernel.name),
@@ -99,7 +90,31 @@ void BatchSubmitter::lend(const KernelInfo& kernel, std::span<std::byte> block) 
        .remedy = "pass a larger or better aligned block"});
 }
 
+}  // namespace detail
+
+BatchSubmitter::BatchSubmitter(Queue& queue, const BatchOptions& options)
+    : state_(std::make_unique<detail::BatchState>(queue.state("BatchSubmitter"), options)) {}
+
+BatchSubmitter::BatchSubmitter(BatchSubmitter&&) noexcept = default;
+BatchSubmitter& BatchSubmitter::operator=(BatchSubmitter&&) noexcept = default;
+BatchSubmitter::~BatchSubmitter() = default;
+
+void BatchSubmitter::refuse_moved(const char* call) {
+  throw Error({.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
+               .call = call,
+               .asked = "the use of a BatchSubmitter",
+               .found = "this one was moved from",
+               .remedy = "use the BatchSubmitter that it was moved to, or assign another one to it "
+                         "first"});
+}
+
+void BatchSubmitter::clear() noexcept {
+  if (state_ && state_->publication.queue != nullptr)
+    state_->publication.queue->drop(state_->publication);
+}
+
 void BatchSubmitter::raw(const aql::Packet64& packet) {
+  detail::BatchState& batch = state("BatchSubmitter::raw");
   if (aql::packet_type(packet.header()) == aql::PacketType::invalid) {
     throw Error({.status = HSA_STATUS_ERROR_INVALID_PACKET_FORMAT,
                  .call = "BatchSubmitter::raw",
@@ -107,65 +122,68 @@ void BatchSubmitter::raw(const aql::Packet64& packet) {
                  .found = "its type is INVALID: the packet processor would wait for it forever",
                  .remedy = "give the packet its final header"});
   }
-  make_room();
-  publication_.put(packet);
+  batch.make_room();
+  batch.publication.put(packet);
 }
 
 void BatchSubmitter::wait(const Signal& signal) {
-  require_not_ended();
+  detail::BatchState& batch = state("BatchSubmitter::wait");
+  (void)batch.queue();
   if (signal.handle().handle == 0) refuse_empty("BatchSubmitter::wait", "a wait for a signal");
   // A barrier packet acquires after its wait (HSA Platform System Architecture 1.2, 2.9). Fences
   // are agent-wide, so this acquire serves every later packet.
-  publication_.loans.push_back(signal.lend());
+  batch.publication.loans.push_back(signal.lend());
   try {
     raw(aql::to_packet(aql::BarrierAnd{.flags = {.barrier = aql::Barrier::on,
                                                  .acquire = aql::FenceScope::system,
                                                  .release = aql::FenceScope::none},
                                        .dependencies = {signal.handle()}}));
   } catch (...) {
-    publication_.loans.pop_back();
+    batch.publication.loans.pop_back();
     throw;
   }
 }
 
-void BatchSubmitter::require_not_ended() const {
-  if (publication_.ended != detail::Ending::none) detail::BatchQueue::refuse_ended(publication_);
-}
-
 void BatchSubmitter::complete_with(const Signal& signal) {
-  require_not_ended();
+  detail::BatchState& batch = state("BatchSubmitter::complete_with");
+  detail::BatchQueue& queue = batch.queue();
   if (signal.handle().handle == 0)
     refuse_empty("BatchSubmitter::complete_with", "the completion signal of a batch");
-  if (publication_.published != 0)
-    attachment_.state->refuse_more(publication_, "another completion signal");
-  publication_.loans.push_back(signal.lend());
-  publication_.own_signal = signal.handle();
+  if (batch.publication.published != 0)
+    queue.refuse_more(batch.publication, "another completion signal");
+  batch.publication.loans.push_back(signal.lend());
+  batch.publication.own_signal = signal.handle();
 }
 
 Completion BatchSubmitter::submit(CallSite site) {
-  publication_.site = site;
+  detail::BatchState& batch = state("BatchSubmitter::submit");
+  detail::BatchQueue& queue = batch.queue();
+  batch.publication.site = site;
   // Common case: there is room at once, and the clock is not read.
   // strictly less: a packet may be added to complete a finished one
-  if (size() < attachment_.state->longest_run()) {
-    if (const std::optional<uint64_t> value =
-            attachment_.state->submit(publication_, Deadline::now()))
-      return {attachment_.state->timeline(), *value};
+  if (batch.publication.packets.size() < queue.longest_run()) {
+    if (const std::optional<uint64_t> value = queue.submit(batch.publication, Deadline::now()))
+      return {queue.timeline(), *value};
   }
-  return submit(Deadline::after(patience_), site);
+  return submit(Deadline::after(batch.patience), site);
 }
 
 Completion BatchSubmitter::submit(Deadline deadline, CallSite site) {
-  publication_.site = site;
-  const std::optional<uint64_t> value = attachment_.state->submit(publication_, deadline);
-  if (!value) attachment_.state->throw_last_refusal(publication_);
-  return {attachment_.state->timeline(), *value};
+  detail::BatchState& batch = state("BatchSubmitter::submit");
+  detail::BatchQueue& queue = batch.queue();
+  batch.publication.site = site;
+  const std::optional<uint64_t> value = queue.submit(batch.publication, deadline);
+  if (!value) queue.throw_last_refusal(batch.publication);
+  return {queue.timeline(), *value};
 }
 
 std::optional<Completion> BatchSubmitter::try_submit(CallSite site) {
-  publication_.site = site;
-  const std::optional<uint64_t> value = attachment_.state->submit(publication_, Deadline::now());
+  detail::BatchState& batch = state("BatchSubmitter::try_submit");
+  detail::BatchQueue& queue = batch.queue();
+  batch.publication.site = site;
+  const std::optional<uint64_t> value = queue.submit(batch.publication, Deadline::now());
   if (!value) return {};
-  return Completion{attachment_.state->timeline(), *value};
+  return Completion{queue.timeline(), *value};
 }
 
 std::string BatchSubmitter::explain() { return uptempo::explain(plan()); }

@@ -43,13 +43,16 @@
 // that, every call that adds packets or submits throws Error, also through Prepared; clear(),
 // size(), plan(), explain() and the destructor remain safe. Destroying or clearing an unsubmitted
 // batch has no effect on the queue.
+//
+// Moves: packets, Prepared and CommandRef follow a batch that is moved. A moved-from batch may be
+// destroyed, cleared or assigned to and has the size 0; its other functions throw Error. Assigning
+// to a batch destroys what it held.
 #pragma once
 
 #include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <optional>
 #include <span>
@@ -59,8 +62,7 @@
 
 #include "engine/completion/completion.hpp"
 #include "engine/dispatch/command_ref.hpp"
-#include "engine/dispatch/detail/dispatch_shape.hpp"
-#include "engine/dispatch/detail/publication.hpp"
+#include "engine/dispatch/detail/batch_state.hpp"
 #include "engine/dispatch/queue.hpp"
 #include "engine/dispatch/timing.hpp"
 #include "engine/program/grid.hpp"
@@ -81,30 +83,20 @@ struct BatchOptions {
 template <class... Args>
 class Prepared;
 
-namespace detail {
-
-// Consecutive slots with a kernarg block each. `blocks` is null if the kernel takes no arguments.
-struct DispatchSlots {
-  aql::Packet64* packets;
-  std::byte* blocks;
-  uint32_t count;
-};
-
-}  // namespace detail
-
 class BatchSubmitter {
  public:
   explicit BatchSubmitter(Queue& queue, const BatchOptions& options = {});
+  BatchSubmitter(BatchSubmitter&&) noexcept;
+  BatchSubmitter& operator=(BatchSubmitter&&) noexcept;
   ~BatchSubmitter();
-  BatchSubmitter(const BatchSubmitter&) = delete;
-  BatchSubmitter& operator=(const BatchSubmitter&) = delete;
 
-  // Prepares a kernel for dispatches with this grid; valid for the life of the batch. Allocates
-  // once per kernel and grid. Throws Error if the kernel or the agent cannot run the geometry or
+  // Prepares a kernel for dispatches with this grid; valid for the life of the batch, also after it
+  // is moved. Allocates once per kernel and grid. Throws Error if the kernel or the agent cannot run the geometry or
   // the amount of group memory (grid.hpp).
   template <class... Args>
   Prepared<Args...> prepare(const Kernel<Args...>& kernel, const Grid& grid) {
-    return Prepared<Args...>(*this, kernel.info(), prepare(kernel.shared_info(), grid));
+    detail::BatchState& batch = state("BatchSubmitter::prepare");
+    return Prepared<Args...>(batch, kernel.info(), batch.prepare(kernel.shared_info(), grid));
   }
   // Appends one dispatch. Throws Error if the kernel or the agent cannot run the geometry or the
   // amount of group memory, if Arguments do not fit (arguments.hpp), and if no kernarg block became
@@ -112,23 +104,27 @@ class BatchSubmitter {
   template <class... Args>
   CommandRef dispatch(const Kernel<Args...>& kernel, const Grid& grid,
                       const std::type_identity_t<Args>&... args) {
-    const detail::DispatchShape& shape = shape_for(kernel.info(), grid);
+    detail::BatchState& batch = state("BatchSubmitter::dispatch");
+    const detail::DispatchShape& shape = batch.shape_for(kernel.info(), grid);
     detail::require_arguments<Args...>(kernel.info(), grid.lds_bytes, args...);
-    std::byte* const block = take_block<Args...>(shape);
-    return append(shape, detail::ArgumentPlaces<Args...>(kernel.info().arguments), block, args...);
+    std::byte* const block = batch.take_block<Args...>(shape);
+    return batch.append(shape, detail::ArgumentPlaces<Args...>(kernel.info().arguments), block,
+                        args...);
   }
   // As dispatch(), but returns empty instead of waiting for a kernarg block.
   template <class... Args>
   std::optional<CommandRef> try_dispatch(const Kernel<Args...>& kernel, const Grid& grid,
                                          const std::type_identity_t<Args>&... args) {
-    const detail::DispatchShape& shape = shape_for(kernel.info(), grid);
+    detail::BatchState& batch = state("BatchSubmitter::try_dispatch");
+    const detail::DispatchShape& shape = batch.shape_for(kernel.info(), grid);
     detail::require_arguments<Args...>(kernel.info(), grid.lds_bytes, args...);
     std::byte* block = nullptr;
     if (detail::takes_block<Args...>(shape)) {
-      block = try_take_block(shape.block_bytes);
+      block = batch.try_take_block(shape.block_bytes);
       if (block == nullptr) return {};
     }
-    return append(shape, detail::ArgumentPlaces<Args...>(kernel.info().arguments), block, args...);
+    return batch.append(shape, detail::ArgumentPlaces<Args...>(kernel.info().arguments), block,
+                        args...);
   }
   // As dispatch(), with the caller's kernarg block: host-writable kernarg memory, 64-byte aligned,
   // unused until completion. Throws Error if the block is smaller than
@@ -137,11 +133,12 @@ class BatchSubmitter {
   template <class... Args>
   CommandRef dispatch_at(std::span<std::byte> block, const Kernel<Args...>& kernel,
                          const Grid& grid, const std::type_identity_t<Args>&... args) {
-    const detail::DispatchShape& shape = shape_for(kernel.info(), grid);
+    detail::BatchState& batch = state("BatchSubmitter::dispatch_at");
+    const detail::DispatchShape& shape = batch.shape_for(kernel.info(), grid);
     detail::require_arguments<Args...>(kernel.info(), grid.lds_bytes, args...);
-    lend(kernel.info(), block);
-    return append(shape, detail::ArgumentPlaces<Args...>(kernel.info().arguments), block.data(),
-                  args...);
+    batch.lend(kernel.info(), block);
+    return batch.append(shape, detail::ArgumentPlaces<Args...>(kernel.info().arguments),
+                        block.data(), args...);
   }
   // Appends a finished packet. Its header and completion signal stay as they are. If it is the last
   // packet, submit() appends a barrier-AND packet for the completion signal. In a dispatch packet,
@@ -189,63 +186,25 @@ class BatchSubmitter {
 
   // Drops everything that is not submitted.
   void clear() noexcept;
-  size_t size() const noexcept { return publication_.packets.size(); }
+  size_t size() const noexcept { return state_ ? state_->publication.packets.size() : 0; }
 
   // Fence plan of the last submission, one entry per packet, and the same in words. Valid until the
   // next submission.
-  std::span<const PacketPlan> plan() { return publication_.last_plan(); }
+  std::span<const PacketPlan> plan() {
+    return state("BatchSubmitter::plan").publication.last_plan();
+  }
   std::string explain();
 
  private:
-  template <class... Args>
-  friend class Prepared;
-  BatchSubmitter(detail::BatchQueue& state, const BatchOptions& options);
-  struct PreparedShape {
-    std::shared_ptr<const KernelInfo> kernel;  // keeps the code loaded
-    detail::DispatchShape shape;
-  };
+  // Throws Error, with `call` as the failed call, if the batch was moved from.
+  detail::BatchState& state(const char* call) const {
+    if (!state_) [[unlikely]]
+      refuse_moved(call);
+    return *state_;
+  }
+  [[noreturn]] static void refuse_moved(const char* call);
 
-  void make_room() {
-    if (publication_.packets.full()) [[unlikely]]
-      make_more_room();
-  }
-  // Also makes room for one more packet.
-  const detail::DispatchShape& shape_for(const KernelInfo& kernel, const Grid& grid) {
-    make_room();
-    return shapes_.of(kernel, grid);
-  }
-  template <class... Args>
-  std::byte* take_block(const detail::DispatchShape& shape) {
-    if (!detail::takes_block<Args...>(shape)) return nullptr;
-    if (publication_.kernargs.fits(shape.block_bytes)) [[likely]]
-      return publication_.kernargs.take(shape.block_bytes);
-    return wait_for_block(shape.block_bytes);
-  }
-  // Returns slots and kernarg blocks for 1 to `count` dispatches. Requires room for one packet.
-  // Throws Error if no block became free in time.
-  detail::DispatchSlots take_slots(uint32_t count, uint32_t block_bytes);
-  const detail::DispatchShape& prepare(std::shared_ptr<const KernelInfo> kernel, const Grid& grid);
-  void make_more_room();
-  std::byte* wait_for_block(uint32_t block_bytes);
-  // Returns null if none is free.
-  std::byte* try_take_block(uint32_t block_bytes) noexcept;
-  // Lends the caller's block to the next submission. Throws Error if it cannot serve.
-  void lend(const KernelInfo& kernel, std::span<std::byte> block);
-  void require_not_ended() const;
-
-  template <class... Args>
-  CommandRef append(const detail::DispatchShape& shape,
-                    const detail::ArgumentPlaces<Args...>& places, std::byte* block,
-                    const Args&... args) {
-    detail::write_dispatch(publication_.packets.add(), block, shape, shape.packet, places, args...);
-    return CommandRef(publication_.ref_of_last());
-  }
-
-  detail::QueueAttachment attachment_;
-  std::chrono::nanoseconds patience_;
-  detail::Publication publication_;
-  detail::DispatchShapes shapes_;
-  std::deque<PreparedShape> prepared_;
+  std::unique_ptr<detail::BatchState> state_;
 };
 
 // Argument of Prepared::dispatch_each(): f(uint32_t i) noexcept -> std::tuple<Args...>. A function
@@ -305,14 +264,14 @@ class Prepared {
 
  private:
   friend class BatchSubmitter;
-  Prepared(BatchSubmitter& batch, const KernelInfo& kernel,
+  Prepared(detail::BatchState& batch, const KernelInfo& kernel,
            const detail::DispatchShape& shape) noexcept
       : batch_(&batch), kernel_(&kernel), shape_(&shape), places_(kernel.arguments) {}
   uint32_t lds_bytes() const noexcept {
     return shape_->packet.group_segment_size() - kernel_->group_segment_size;
   }
 
-  BatchSubmitter* batch_;
+  detail::BatchState* batch_;
   const KernelInfo* kernel_;
   const detail::DispatchShape* shape_;
   detail::ArgumentPlaces<Args...> places_;

@@ -9,10 +9,14 @@
 
 namespace uptempo {
 
+namespace detail {
+struct BatchState;
+}
+
 // The packet just appended to a batch.
 class CommandRef : public Declaring<CommandRef, detail::PacketRef> {
  private:
-  friend class BatchSubmitter;
+  friend struct detail::BatchState;
   using Declaring::Declaring;
 };
 

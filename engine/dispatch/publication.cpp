@@ -4,6 +4,7 @@
 #include <array>
 #include <atomic>
 
+#include "engine/dispatch/batch_queue.hpp"
 #include "engine/fences/fence_plan.hpp"
 #include "engine/fences/fence_planner.hpp"
 #include "engine/runtime/error.hpp"
@@ -39,7 +40,11 @@ Publication::Publication(FencePolicy policy, bool is_kept, const Agent* agent)
       plain_flight_{.alone = {plain_.alone, plain_.alone},
                     .many = {plain_.first, plain_.interior, plain_.last}} {}
 
-Publication::~Publication() = default;
+Publication::~Publication() {
+  if (queue == nullptr) return;
+  queue->drop(*this);
+  BatchQueue::leave(*this);
+}
 
 size_t Publication::place_of(uint32_t packet) const noexcept {
   const auto place = std::lower_bound(
@@ -185,10 +190,9 @@ std::span<const PacketPlan> Publication::last_plan() {
   return plans_;
 }
 
-void Publication::end(Ending why) noexcept {
-  ended = why;
+void Publication::end(EndedBy what) noexcept {
+  ended_by = what;
   kernargs = {};
-  if (kept) return;
   clear();
   packets.close();
 }

@@ -107,14 +107,6 @@ QueueResources::QueueResources(const Parts& parts, std::span<const hsa_signal_t>
   }
 }
 
-QueueResources::QueueResources(const Failure& failure)
-    : options_({.publications = 1}),
-      signals_({}, options_.marks),
-      kernargs_({}, KernargPool::kBlockAlignment),
-      timeline_(Timeline::acquire(options_.publications)) {
-  timeline_.fail(failure.status, failure.text);
-}
-
 void QueueResources::connect(const Parts& parts) {
   retained_.resize(timeline_.places());
   timeline_.allow_loans(signals_.size(SignalKind::interrupt));

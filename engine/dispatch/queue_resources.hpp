@@ -107,9 +107,9 @@ class QueueResources {
   const SignalPool& signals() const noexcept { return signals_; }
   const aql::AqlQueueWriter& writer() const noexcept { return *writer_; }
   hsa_queue_t* handle() const noexcept { return writer_->queue(); }
-  uint32_t ring_size() const noexcept { return ring_size_; }  // 0: no queue
+  uint32_t ring_size() const noexcept { return ring_size_; }
   // The most packets that are certain to find room together (writer.hpp).
-  uint32_t longest_run() const noexcept { return writer_ ? writer_->longest_run() : 0; }
+  uint32_t longest_run() const noexcept { return writer_->longest_run(); }
   // False after the end of the Runtime: its signals, queue and memory are gone.
   bool usable() const noexcept { return watch_.usable(); }
 
@@ -126,8 +126,6 @@ class QueueResources {
   // Without ROCr: the caller owns the signals, and there is no agent.
   QueueResources(const Parts& parts, std::span<const hsa_signal_t> signals,
                  const QueueOptions& options);
-  // Without a queue: failed from the beginning.
-  explicit QueueResources(const Failure& failure);
   ~QueueResources();
 
   // Waits for the oldest publication, and reclaims. Returns false at the deadline, and if there is

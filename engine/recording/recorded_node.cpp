@@ -6,9 +6,14 @@
 
 namespace uptempo::detail {
 
+size_t RecordedNode::count(const Recording& of_recording) {
+  const RecordingState& recording = of_recording.state("save_recording");
+  recording.require_usable();
+  return recording.size();
+}
+
 RecordedNode RecordedNode::of(const Recording& of_recording, size_t index) {
   const RecordingState& recording = *of_recording.state_;
-  recording.require_not_ended();
   const Publication& publication = recording.publication_;
   const RecordingState::Recorded& recorded = recording.nodes_[index];
   const aql::Packet64& packet = publication.packets[index];

@@ -30,7 +30,10 @@ struct RecordedNode {
   // barrier packet that a replay appends to a recording that ends with a finished packet.
   std::optional<aql::Packet64> finished{};
 
-  // Requires `index` less than the recording's size.
+  // Number of a recording's nodes. Throws Error if it was moved from, and after the end of the
+  // Runtime.
+  static size_t count(const Recording& of_recording);
+  // Requires `index` less than count().
   static RecordedNode of(const Recording& of_recording, size_t index);
   // Throws Error as Recording::dispatch() and raw().
   static void append(Recording& to, const RecordedNode& node);

@@ -31,65 +31,84 @@ Recording::Recording(Queue& queue, const RecordingOptions& options)
 Recording::Recording(std::unique_ptr<detail::RecordingState> state) noexcept
     : state_(std::move(state)) {}
 
+Recording::Recording(Recording&&) noexcept = default;
+Recording& Recording::operator=(Recording&&) noexcept = default;
 Recording::~Recording() = default;
 
-void Recording::raw(const aql::Packet64& packet) { state_->raw(packet); }
+detail::RecordingState& Recording::state(const char* call) const {
+  if (state_) return *state_;
+  throw Error({.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
+               .call = call,
+               .asked = "the use of a Recording",
+               .found = "this one was moved from",
+               .remedy = "use the Recording that it was moved to, or assign another one to it "
+                         "first"});
+}
+
+void Recording::raw(const aql::Packet64& packet) { state("Recording::raw").raw(packet); }
 
 Completion Recording::replay(Queue& queue, CallSite site) {
-  state_->called_from(site);
-  return state_->replay(queue.state("Recording::replay"));
+  detail::RecordingState& recording = state("Recording::replay");
+  recording.called_from(site);
+  return recording.replay(queue.state("Recording::replay"));
 }
 
 Completion Recording::replay(Queue& queue, Deadline deadline, CallSite site) {
-  state_->called_from(site);
-  return state_->replay(queue.state("Recording::replay"), deadline);
+  detail::RecordingState& recording = state("Recording::replay");
+  recording.called_from(site);
+  return recording.replay(queue.state("Recording::replay"), deadline);
 }
 
 std::optional<Completion> Recording::try_replay(Queue& queue, CallSite site) {
-  state_->called_from(site);
-  return state_->submit(queue.state("Recording::try_replay"), Deadline::now());
+  detail::RecordingState& recording = state("Recording::try_replay");
+  recording.called_from(site);
+  return recording.submit(queue.state("Recording::try_replay"), Deadline::now());
 }
 
-void Recording::abandon() noexcept { state_->abandon(); }
+void Recording::abandon() noexcept {
+  if (state_) state_->abandon();
+}
 
-size_t Recording::size() const noexcept { return state_->size(); }
-const KernargPlace& Recording::kernargs() const noexcept { return state_->place(); }
-uint64_t Recording::replays() const noexcept { return state_->replays(); }
-std::span<const PacketPlan> Recording::plan() { return state_->plan(); }
+size_t Recording::size() const noexcept { return state_ ? state_->size() : 0; }
+const KernargPlace& Recording::kernargs() const { return state("Recording::kernargs").place(); }
+uint64_t Recording::replays() const noexcept { return state_ ? state_->replays() : 0; }
+std::span<const PacketPlan> Recording::plan() { return state("Recording::plan").plan(); }
 std::string Recording::explain() { return uptempo::explain(plan()); }
 
 detail::OpenNode Recording::add(const std::shared_ptr<const KernelInfo>& kernel, const Grid& grid) {
-  return state_->add(kernel, grid);
+  return state("Recording::dispatch").add(kernel, grid);
 }
 
 std::byte* Recording::writable_argument(const detail::NodeHandle& node, size_t argument,
                                         bool is_address) {
-  return state_->writable_argument(node, argument, is_address);
+  return state("Recording::set").writable_argument(node, argument, is_address);
 }
 
 void Recording::set_value(const detail::NodeHandle& node, size_t argument,
                           std::span<const std::byte> value) {
-  state_->set_value(node, argument, value);
+  state("Recording::set").set_value(node, argument, value);
 }
 
 void Recording::set_values(const detail::NodeHandle& node, const Arguments& values) {
-  state_->set_values(node, values);
+  state("Recording::set").set_values(node, values);
 }
 
 void Recording::change_grid(const detail::NodeHandle& node, const Grid& grid) {
-  state_->change_grid(node, grid);
+  state("Recording::set_grid").change_grid(node, grid);
 }
 
 detail::OpenNode Recording::change(const detail::NodeHandle& node,
                                    const std::shared_ptr<const KernelInfo>& kernel,
                                    const Grid& grid) {
-  return state_->replace(node, kernel, grid);
+  return state("Recording::replace").replace(node, kernel, grid);
 }
 
-detail::NodeHandle Recording::handle_of(size_t index) const { return state_->node(index); }
+detail::NodeHandle Recording::handle_of(size_t index) const {
+  return state("Recording::node").node(index);
+}
 
 detail::NodeHandle Recording::handle_of(size_t index, std::span<const ArgumentType> types) const {
-  return state_->node(index, types);
+  return state("Recording::node").node(index, types);
 }
 
 void Recording::set_group_segment_size(uint32_t index, uint32_t size_bytes) noexcept {

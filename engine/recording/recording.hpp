@@ -42,6 +42,10 @@
 // stays until the end of the Runtime. If a queue is destroyed while a replay is partly published in
 // it, that replay ends as with abandon(). After the end of the Runtime, every call that records,
 // patches or replays throws Error.
+//
+// Moves: nodes and replays in flight follow a recording that is moved. A moved-from recording may
+// be destroyed, abandoned or assigned to and has the size 0; its other functions throw Error.
+// Assigning to a recording destroys what it held.
 #pragma once
 
 #include <array>
@@ -154,9 +158,9 @@ class Recording {
  public:
   // For queues of this queue's agent. Throws Error.
   explicit Recording(Queue& queue, const RecordingOptions& options = {});
+  Recording(Recording&&) noexcept;
+  Recording& operator=(Recording&&) noexcept;
   ~Recording();
-  Recording(const Recording&) = delete;
-  Recording& operator=(const Recording&) = delete;
 
   // Records one dispatch. Throws Error if the kernel or the agent cannot run the geometry or the
   // amount of group memory, and while a replay is partly published.
@@ -233,7 +237,7 @@ class Recording {
 
   size_t size() const noexcept;
   // Where its kernarg blocks are, and why: the choice of the queue that it was made for.
-  const KernargPlace& kernargs() const noexcept;
+  const KernargPlace& kernargs() const;
   uint64_t replays() const noexcept;
   // Fence plan of the last replay, one entry per packet, and the same in words.
   std::span<const PacketPlan> plan();
@@ -264,7 +268,10 @@ class Recording {
     return {node.packet, Node<Args...>(node.handle)};
   }
 
-  const std::unique_ptr<detail::RecordingState> state_;
+  // Throws Error, with `call` as the failed call, if the Recording was moved from.
+  detail::RecordingState& state(const char* call) const;
+
+  std::unique_ptr<detail::RecordingState> state_;
 };
 
 }  // namespace uptempo

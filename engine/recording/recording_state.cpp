@@ -77,6 +77,7 @@ RecordingState::RecordingState(BatchQueue& state, std::span<std::byte> kernargs,
 RecordingState::RecordingState(BatchQueue& state, const RecordingOptions& options,
                                const KernargPlace& place, Allocate allocate)
     : agent_(agent_of(state)),
+      session_(agent_ ? Session::current() : nullptr),
       facts_(state.facts()),
       options_(options),
       id_(next_id()),
@@ -88,24 +89,14 @@ RecordingState::RecordingState(BatchQueue& state, const RecordingOptions& option
       kernargs_go_stale_in_l2(state.agent(), place_.is_on_device());
   publication_.timing = options.timing;
   publication_.chunking = options.chunking;
-  partly_out_.publication = &publication_;
   (void)left_loaded();  // here, where it may throw
-  if (!agent_) return;
   if (!state.usable())
     refuse("a recording for a queue", "the Runtime of that queue was destroyed",
            "make a new Runtime and a new Queue");
-  (void)BatchQueue::ended();  // here, where it may throw
-  const auto end = [this]() noexcept {
-    publication_.end(Ending::runtime);
-    if (partly_out_.state == nullptr) partly_out_.state = &BatchQueue::ended();
-  };
-  listener_.start(Session::current(), {.at_end = end, .in_child = end});
 }
 
 RecordingState::~RecordingState() {
-  listener_.stop();
   abandon();
-  BatchQueue::leave(partly_out_);
   const Deadline deadline = Deadline::after(kDrainTimeout);
   for (; flight_count_ != 0; --flight_count_) {
     const Flight& flight = flights_[first_flight_];
@@ -171,14 +162,9 @@ void RecordingState::write_stale_blocks() noexcept {
   writes_.flush();
 }
 
-void RecordingState::require_not_ended() const {
-  if (publication_.ended != Ending::none) BatchQueue::refuse_ended(publication_);
-}
-
-// After the end of the Runtime partly_out_ has a queue, so one test covers both cases.
 void RecordingState::require_not_partly_out(const char* asked) const {
-  if (partly_out_.state == nullptr) return;
-  require_not_ended();
+  require_usable();
+  if (publication_.queue == nullptr) return;
   refuse(asked,
          fmt::format("{} of its {} packets are already published", publication_.published,
                      publication_.packets.size()),
@@ -514,7 +500,7 @@ void RecordingState::make_more_flights() {
 }
 
 void RecordingState::require_queue(BatchQueue& state) const {
-  if (partly_out_.state != nullptr && partly_out_.state != &state)
+  if (publication_.queue != nullptr && publication_.queue != &state)
     require_not_partly_out("a replay on another queue");
   const Agent* const agent = state.agent();
   if ((agent != nullptr) != agent_.has_value() ||
@@ -534,9 +520,9 @@ void RecordingState::require_queue(BatchQueue& state) const {
 }
 
 std::optional<Completion> RecordingState::submit(BatchQueue& state, Deadline deadline) {
-  if (agent_ || state.agent() != nullptr || naming_queue_ != 0 || partly_out_.state != nullptr)
-    require_queue(state);
-  const bool resumes = partly_out_.state != nullptr;
+  require_usable();
+  const bool resumes = publication_.queue != nullptr;
+  if (agent_ || state.agent() != nullptr || naming_queue_ != 0 || resumes) require_queue(state);
   if (!spare_kept_) keep_spare();
   if (flight_count_ == flights_.size()) make_more_flights();
   // Before the first header.
@@ -548,16 +534,12 @@ std::optional<Completion> RecordingState::submit(BatchQueue& state, Deadline dea
   } catch (...) {
     const uint64_t begun = state.timeline().last_begun();
     if (begun != before) note_flight(state, begun, resumes);
-    BatchQueue::leave(partly_out_);
-    partly_out_.state = nullptr;
-    if (publication_.published != 0) state.join(partly_out_);
+    if (publication_.queue != nullptr) BatchQueue::leave(publication_);
+    if (publication_.published != 0) state.join(publication_);
     throw;
   }
   if (!value) return {};
-  if (resumes) {
-    BatchQueue::leave(partly_out_);
-    partly_out_.state = nullptr;
-  }
+  if (resumes) BatchQueue::leave(publication_);
   // A barrier packet may have been appended.
   if (nodes_.size() != publication_.packets.size()) nodes_.resize(publication_.packets.size());
   if (size() != 0) note_flight(state, *value, resumes);
@@ -579,10 +561,9 @@ Completion RecordingState::replay(BatchQueue& state) {
 }
 
 void RecordingState::abandon() noexcept {
-  if (partly_out_.state == nullptr || publication_.ended != Ending::none) return;
-  partly_out_.state->drop(publication_);
-  BatchQueue::leave(partly_out_);
-  partly_out_.state = nullptr;
+  if (publication_.queue == nullptr) return;
+  publication_.queue->drop(publication_);
+  BatchQueue::leave(publication_);
 }
 
 }  // namespace uptempo::detail

@@ -25,7 +25,7 @@
 #include "engine/recording/recorded_blocks.hpp"
 #include "engine/recording/recording.hpp"
 #include "engine/runtime/agent.hpp"
-#include "engine/runtime/session_listener.hpp"
+#include "engine/runtime/session.hpp"
 
 namespace uptempo::detail {
 
@@ -114,7 +114,11 @@ class RecordingState {
   // Returns the node's block, or a copy of it that no replay uses.
   std::byte* writable_block(uint32_t index);
   void require_undeclared(uint32_t index, size_t argument) const;
-  void require_not_ended() const;
+  // Throws Error after the end of the Runtime, when its kernarg memory no longer exists.
+  void require_usable() const {
+    if (session_ && !session_->alive()) [[unlikely]]
+      BatchQueue::refuse_ended(publication_);
+  }
   void require_not_partly_out(const char* asked) const;
   void keep_in_step();
   void expect(uint32_t block_bytes);
@@ -132,7 +136,8 @@ class RecordingState {
   void note_flight(BatchQueue& state, uint64_t value, bool resumes) noexcept;
   size_t next_place(size_t flight) const noexcept { return (flight + 1) & (flights_.size() - 1); }
 
-  const std::optional<Agent> agent_;  // empty without ROCr
+  const std::optional<Agent> agent_;        // empty without ROCr
+  const std::shared_ptr<Session> session_;  // null without ROCr
   const QueueFacts facts_;
   const RecordingOptions options_;
   const uint64_t id_;
@@ -160,9 +165,6 @@ class RecordingState {
   std::vector<Flight> flights_;
   size_t first_flight_ = 0, flight_count_ = 0;
   uint64_t replays_ = 0;
-  // state: the queue in which a replay is partly published; null: none
-  QueueAttachment partly_out_;
-  SessionListener listener_;  // last: it uses the others
 };
 
 }  // namespace uptempo::detail

@@ -225,7 +225,8 @@ class Writer {
 
 Payload write_payload(const Recording& recording, const Bindings& memory) {
   Writer writer(memory);
-  for (size_t i = 0; i < recording.size(); ++i) writer.add(RecordedNode::of(recording, i));
+  const size_t count = RecordedNode::count(recording);
+  for (size_t i = 0; i < count; ++i) writer.add(RecordedNode::of(recording, i));
   return std::move(writer).payload();
 }
 

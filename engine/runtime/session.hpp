@@ -9,8 +9,8 @@
 //
 // fork: in the child the session has ended and none can start. Nothing is released there, because
 // the driver's objects belong to the parent and ROCr's threads and some of its memory are missing.
-// Timelines have failed, and batches and recordings have ended, so each use of an
-// object of the parent is refused by name.
+// Timelines have failed and batches have ended, so each use of an object of the parent is refused
+// by name.
 //
 // Thread safety: every function may be called from any thread.
 // Cost: one lock and one map operation per object created or destroyed.

@@ -43,31 +43,23 @@ struct PacketRef {
   std::vector<AccessRange>& accesses() const noexcept;
 };
 
-// A batch, or a recording whose replay is partly published. It has or may get packets for a queue,
-// so the queue notifies it when it ends. Only set-up changes the list of attachments: dispatches do
-// not pay for it.
-struct QueueAttachment {
-  // after the queue's end: BatchQueue::ended() for a batch, null for a recording
-  BatchQueue* state = nullptr;
-  Publication* publication = nullptr;
-
- private:
-  friend class BatchQueue;
-  QueueAttachment* next_ = nullptr;
-  QueueAttachment** link_ = nullptr;  // the pointer to this attachment; null: in no list
-};
-
-// The owner of the kernarg memory that was destroyed before the publication.
-enum class Ending : uint8_t { none, queue, runtime };
+// What was destroyed before a batch, and its kernarg memory with it.
+enum class EndedBy : uint8_t { nothing, queue, runtime };
 
 // One batch on its way to the ring. The submitter keeps it between submissions, so that its vectors
 // keep their capacity.
+//
+// A queue lists the publications that have or may get packets for it, and ends them when it ends
+// (BatchQueue::join). Only set-up changes that list: dispatches do not pay for it.
 //
 // For a packet without declarations, only the packet itself is stored: the plan gives all such
 // packets the same header, except the first and the last one of a batch.
 struct Publication {
   // `agent`: the target of the plans. Null: they are correct on every target.
   explicit Publication(FencePolicy policy, bool is_kept = false, const Agent* agent = nullptr);
+  Publication(const Publication&) = delete;
+  Publication& operator=(const Publication&) = delete;
+  // Drops what its queue has not published, and leaves the queue.
   ~Publication();
 
   PacketStore packets;
@@ -91,7 +83,9 @@ struct Publication {
   // Kernarg blocks are in device memory, which L2 caches.
   bool kernargs_go_stale_in_l2 = false;  // memory_model.hpp
   const bool kept;  // a recording's: keeps its plan and outlives its submissions
-  Ending ended = Ending::none;
+  // A batch's, until queue or Runtime end. A recording's, while a replay is partly published.
+  BatchQueue* queue = nullptr;
+  EndedBy ended_by = EndedBy::nothing;  // of a batch without a queue
 
   // The last part that was published, and the number of packets in all parts: while the
   // publication is longer than the ring and partly published.
@@ -203,11 +197,11 @@ struct Publication {
     loans.clear();
     reopen();
   }
-  // Accepts no more packets, because its kernarg memory is gone. A kept publication keeps its
-  // packets.
-  void end(Ending why) noexcept;
+  // A batch that accepts no more packets, because its kernarg memory is gone.
+  void end(EndedBy what) noexcept;
 
  private:
+  friend class BatchQueue;
   // Index of the first entry in `declared` that is not for an earlier packet.
   size_t place_of(uint32_t packet) const noexcept;
   Declarations& declarations_of_earlier(uint32_t packet);
@@ -249,6 +243,9 @@ struct Publication {
     std::vector<AccessRange> accesses;
   } last_;
   size_t planned_ = 0;
+  // in the queue's list: the next one, and the pointer to this one
+  Publication* next_ = nullptr;
+  Publication** link_ = nullptr;
 };
 
 [[noreturn]] void refuse_stale_handle();

@@ -4,6 +4,7 @@
 #include <engine/uptempo.hpp>
 #include <kernels/basics.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <functional>
 #include <map>
@@ -180,6 +181,45 @@ TEST_CASE_METHOD(OnDevice, "a moved-from shared queue is an error, and its produ
   { const Queue temporary{std::move(producer)}; }
   check_all_report(uses_of(batch, prepared, fill, data.data()), "its Queue no longer exists");
   CHECK(moved.producer().ring_size() == moved.ring_size());
+}
+
+TEST_CASE_METHOD(OnDevice, "a batch and a recording that are moved keep their work", "[misuse]") {
+  const Program program{gpu, builtin_kernels::basics()};
+  const FillKernel fill = fill_of(program);
+  DeviceBuffer<uint32_t> data{gpu, 256};
+  Queue queue{gpu};
+  const Signal done;
+  BatchSubmitter batch{queue};
+  const PreparedFill prepared = batch.prepare(fill, Grid{64});
+  batch.complete_with(done);
+  batch.dispatch(fill, Grid{256}, data.data(), 1u);
+  BatchSubmitter moved{std::move(batch)};
+  prepared.dispatch(data.data(), 2u);
+  moved.submit().wait();
+  CHECK(hsa_signal_load_scacquire(done.handle()) == 0);
+  // NOLINTBEGIN(bugprone-use-after-move): the subject
+  check_all_report({{"dispatch", [&] { batch.dispatch(fill, Grid{64}, data.data(), 1u); }},
+                    {"wait", [&] { batch.wait(done); }},
+                    {"complete_with", [&] { batch.complete_with(done); }},
+                    {"submit", [&] { (void)batch.submit(); }}},
+                   "this one was moved from");
+  Recording recording{queue};
+  const Node node = recording.dispatch(fill, Grid{128}, data.data(), 3u).node();
+  const Completion replayed = recording.replay(queue);
+  Recording kept{std::move(recording)};
+  kept.set<1>(node, 4u);
+  kept.replay(queue).wait();
+  CHECK(replayed.ready());
+  std::stringstream file;
+  check_all_report(
+      {{"save_recording", [&] { save_recording(recording, file, Bindings{}.add("data", data)); }}},
+      "this one was moved from");
+  // NOLINTEND(bugprone-use-after-move)
+  save_recording(kept, file, Bindings{}.add("data", data));
+  std::vector<uint32_t> expected(256, 1u);
+  std::fill_n(expected.begin(), 128, 4u);
+  Copier copier{gpu};
+  CHECK(download(copier, data) == expected);
 }
 
 TEST_CASE_METHOD(OnDevice, "shared values are complete after a move", "[misuse]") {

@@ -7,6 +7,8 @@
 #include <optional>
 #include <string>
 #include <tuple>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "aql/packet.hpp"
@@ -117,6 +119,118 @@ TEST_CASE("a batch whose queue was destroyed may be queried, cleared and destroy
   CHECK(contains(error_of<Error>([&] { batch->dispatch(kernel, Grid{1}, 5u); }),
                  "its Queue no longer exists"));
   batch.reset();
+}
+
+TEST_CASE("packets, prepared kernels and CommandRefs follow a batch that is moved", "[misuse]") {
+  std::vector<uint32_t> ran;
+  DoubleDevice device({}, [&](uint32_t number) { ran.push_back(number); });
+  const auto kernel = number_kernel();
+  static_assert(std::is_nothrow_move_constructible_v<BatchSubmitter>);
+  static_assert(std::is_nothrow_move_assignable_v<BatchSubmitter>);
+  BatchSubmitter batch(device.queue(), {});
+  Prepared<uint32_t> prepared = batch.prepare(kernel, Grid{1});
+  prepared.dispatch(1u);
+  CommandRef ref = batch.dispatch(kernel, Grid{1}, 2u);
+  BatchSubmitter moved{std::move(batch)};
+  ref.touches_nothing();
+  prepared.dispatch(3u);
+  prepared.dispatch_each(5, [](uint32_t i) noexcept { return std::tuple(4 + i); });
+  CHECK(moved.size() == 8);
+  CHECK(moved.submit().wait(soon(), kActiveWait));
+  CHECK(ran == std::vector<uint32_t>{1, 2, 3, 4, 5, 6, 7, 8});
+
+  // NOLINTBEGIN(bugprone-use-after-move): the subject
+  Block block;
+  Prepared<uint32_t> of_moved = moved.prepare(kernel, Grid{2});
+  for (const auto& [name, use] : uses_of(batch, of_moved, block)) {
+    if (name.starts_with("Prepared")) continue;
+    CAPTURE(name);
+    CHECK(contains(error_of<Error>(use), "this one was moved from"));
+  }
+  CHECK(contains(error_of<Error>([&] { (void)batch.plan(); }), "this one was moved from"));
+  CHECK(contains(error_of<Error>([&] { (void)batch.explain(); }), "this one was moved from"));
+  CHECK(batch.size() == 0);
+  batch.clear();
+  // NOLINTEND(bugprone-use-after-move)
+
+  // Assignment drops what the target held, and repairs a batch that was moved from.
+  moved.dispatch(kernel, Grid{1}, 9u);
+  moved = BatchSubmitter(device.queue(), {});
+  moved.dispatch(kernel, Grid{1}, 10u);
+  batch = std::move(moved);
+  CHECK(batch.submit().wait(soon(), kActiveWait));
+  CHECK(ran.back() == 10);
+  CHECK(ran.size() == 9);
+}
+
+TEST_CASE("a moved batch ends with its queue", "[misuse]") {
+  DoubleDevice device;
+  const auto kernel = number_kernel();
+  BatchSubmitter batch(device.queue(), {}), other(device.queue(), {});
+  Prepared<uint32_t> prepared = batch.prepare(kernel, Grid{1});
+  batch.dispatch(kernel, Grid{1}, 1u);
+  other.dispatch(kernel, Grid{1}, 2u);
+  std::optional<BatchSubmitter> moved(std::move(batch));
+  batch = std::move(other);
+  device.destroy_queue();
+  check_refuses(*moved, prepared);
+  CHECK(contains(error_of<Error>([&] { (void)batch.submit(); }), "its Queue no longer exists"));
+  other = std::move(*moved);
+  check_refuses(other, prepared);
+  moved.reset();
+  check_refuses(other, prepared);
+}
+
+TEST_CASE("a recording may move between and during its replays", "[misuse]") {
+  std::vector<uint32_t> ran;
+  DoubleDevice device({.device = {.ring_size = 16}},
+                      [&](uint32_t number) { ran.push_back(number); });
+  const auto kernel = number_kernel();
+  static_assert(std::is_nothrow_move_constructible_v<Recording>);
+  static_assert(std::is_nothrow_move_assignable_v<Recording>);
+  std::vector<Block> kernargs(2048);
+  const auto made = device.recording(std::as_writable_bytes(std::span(kernargs)),
+                                     {.spare_kernarg_bytes = 64 << 10});
+  Recording& recording = *made;
+  const Node first = recording.dispatch(kernel, Grid{1}, 0u).node();
+  for (uint32_t i = 1; i < 40; ++i) recording.dispatch(kernel, Grid{1}, i);
+  device.processor().pause();
+  CHECK(contains(
+      error_of<Error>([&] { (void)recording.replay(device.queue(), Deadline::after(5ms)); }),
+      "packets of this batch are published"));
+  Recording moved{std::move(recording)};
+  device.processor().resume();
+  CHECK(moved.replay(device.queue(), soon()).wait(soon(), kActiveWait));
+  moved.set<0>(first, 100u);
+  CHECK(moved.replay(device.queue(), soon()).wait(soon(), kActiveWait));
+  REQUIRE(ran.size() == 80);
+  for (uint32_t i = 0; i < 80; ++i) CHECK(ran[i] == (i == 40 ? 100 : i % 40));
+
+  // NOLINTBEGIN(bugprone-use-after-move): the subject
+  const std::map<std::string, std::function<void()>> uses = {
+      {"dispatch", [&] { recording.dispatch(kernel, Grid{1}, 1u); }},
+      {"raw", [&] { recording.raw(aql::to_packet(aql::BarrierAnd{})); }},
+      {"set", [&] { recording.set<0>(first, 1u); }},
+      {"set_grid", [&] { recording.set_grid(first, Grid{2}); }},
+      {"replace", [&] { recording.replace(first, kernel, Grid{1}, 1u); }},
+      {"replay", [&] { (void)recording.replay(device.queue()); }},
+      {"replay until a deadline", [&] { (void)recording.replay(device.queue(), soon()); }},
+      {"try_replay", [&] { (void)recording.try_replay(device.queue()); }},
+      {"node", [&] { (void)recording.node<uint32_t>(0); }},
+      {"kernargs", [&] { (void)recording.kernargs(); }},
+      {"plan", [&] { (void)recording.plan(); }},
+      {"explain", [&] { (void)recording.explain(); }}};
+  for (const auto& [name, use] : uses) {
+    CAPTURE(name);
+    CHECK(contains(error_of<Error>(use), "this one was moved from"));
+  }
+  CHECK(recording.size() == 0);
+  CHECK(recording.replays() == 0);
+  recording.abandon();
+  recording = std::move(moved);
+  // NOLINTEND(bugprone-use-after-move)
+  CHECK(recording.replays() == 2);
+  CHECK(recording.replay(device.queue(), soon()).wait(soon(), kActiveWait));
 }
 
 TEST_CASE("a CommandRef is valid until its batch changes, and reports its use afterwards",

@@ -399,12 +399,8 @@ TEST_CASE("a caller's completion signal is refused while an earlier publication 
   SignalDouble own(1), other(1);  // outlive the queue that waits for them
   DoubleDevice device({.device = {.ring_size = 64, .paused = true}});
   const auto publish = [&](const SignalDouble& signal) {
-    struct Dropped : detail::Publication {
-      explicit Dropped(detail::BatchQueue& queue)
-          : Publication(FencePolicy::planned), state(queue) {}
-      ~Dropped() { state.drop(*this); }
-      detail::BatchQueue& state;
-    } publication(device.state());
+    detail::Publication publication(FencePolicy::planned);  // dropped by its destructor
+    device.state().join(publication);
     device.state().make_room(publication);
     publication.put_barrier();
     publication.own_signal = signal.handle();
