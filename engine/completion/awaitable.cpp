@@ -33,6 +33,6 @@ void CompletionAwaiter::hand_back(Awaited& awaited) noexcept {
   self.resume_(self, self.coroutine_);
 }
 
-void CompletionAwaiter::take_back() noexcept { CompletionThread::of_process().remove(*this); }
+void CompletionAwaiter::stop_waiting() noexcept { CompletionThread::of_process().remove(*this); }
 
 }  // namespace uptempo::detail

@@ -38,7 +38,7 @@ class CompletionAwaiter : private Awaited {
  public:
   explicit CompletionAwaiter(const Completion& completion) noexcept;
   ~CompletionAwaiter() {
-    if (added_) take_back();
+    if (added_) stop_waiting();
   }
   CompletionAwaiter(const CompletionAwaiter&) = delete;
   CompletionAwaiter& operator=(const CompletionAwaiter&) = delete;
@@ -54,7 +54,7 @@ class CompletionAwaiter : private Awaited {
 
  private:
   static void hand_back(Awaited& awaited) noexcept;
-  void take_back() noexcept;
+  void stop_waiting() noexcept;
 
   Completion completion_;
   std::coroutine_handle<> coroutine_;

@@ -292,15 +292,15 @@ CompletionThread::Sleep CompletionThread::prepare_to_sleep() {
   for (Timeline* const timeline : watched_) {
     const uint64_t value = timeline->awaited().list.first()->value;
     hsa_signal_t signal{0};
-    switch (timeline->begin_lookout(value, signal)) {
-      case Timeline::Lookout::leads:
+    switch (timeline->begin_sleep(value, signal)) {
+      case Timeline::SleepRole::leads:
         lookouts_.push_back({timeline, value, signal});
         break;
-      case Timeline::Lookout::led:
+      case Timeline::SleepRole::led:
         break;
-      case Timeline::Lookout::without_event:
+      case Timeline::SleepRole::without_event:
         return Sleep::in_pauses;
-      case Timeline::Lookout::finished:
+      case Timeline::SleepRole::finished:
         return Sleep::none;
     }
   }
@@ -309,7 +309,7 @@ CompletionThread::Sleep CompletionThread::prepare_to_sleep() {
 
 void CompletionThread::wait_for_signals() {
   signals_.assign(1, control_->handle());
-  for (const Lookout& lookout : lookouts_) signals_.push_back(lookout.signal);
+  for (const SleepRole& sleep : lookouts_) signals_.push_back(sleep.signal);
   conditions_.assign(signals_.size(), HSA_SIGNAL_CONDITION_LT);
   values_.assign(signals_.size(), 1);
   hsa_amd_signal_wait_any(static_cast<uint32_t>(signals_.size()), signals_.data(),
@@ -320,18 +320,18 @@ void CompletionThread::wait_for_signals() {
 // Each publication of lookouts_ has one handler, however often the thread sleeps for it. Returns
 // false if ROCr refuses one.
 bool CompletionThread::register_handlers() {
-  std::erase_if(handled_, [](const Lookout& handled) {
+  std::erase_if(handled_, [](const SleepRole& handled) {
     return handled.timeline->failed() || handled.timeline->is_done(handled.value);
   });
-  for (const Lookout& lookout : lookouts_) {
-    const auto is_same = [&](const Lookout& handled) {
-      return handled.timeline == lookout.timeline && handled.value == lookout.value;
+  for (const SleepRole& sleep : lookouts_) {
+    const auto is_same = [&](const SleepRole& handled) {
+      return handled.timeline == sleep.timeline && handled.value == sleep.value;
     };
     if (std::ranges::any_of(handled_, is_same)) continue;
-    if (hsa_amd_signal_async_handler(lookout.signal, HSA_SIGNAL_CONDITION_LT, 1, &on_signal,
+    if (hsa_amd_signal_async_handler(sleep.signal, HSA_SIGNAL_CONDITION_LT, 1, &on_signal,
                                      nullptr) != HSA_STATUS_SUCCESS)
       return false;
-    handled_.push_back(lookout);
+    handled_.push_back(sleep);
   }
   return true;
 }
@@ -343,7 +343,7 @@ bool CompletionThread::on_signal(hsa_signal_value_t, void*) noexcept {
 }
 
 void CompletionThread::end_lookouts() noexcept {
-  for (const Lookout& lookout : lookouts_) lookout.timeline->end_lookout(lookout.value);
+  for (const SleepRole& sleep : lookouts_) sleep.timeline->end_sleep(sleep.value);
   lookouts_.clear();
 }
 

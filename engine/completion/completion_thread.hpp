@@ -88,7 +88,7 @@ class CompletionThread final : public AwaitedServer {
   static bool on_signal(hsa_signal_value_t value, void* unused) noexcept;
   void end_lookouts() noexcept;
 
-  struct Lookout {
+  struct SleepRole {
     Timeline* timeline;
     uint64_t value;
     hsa_signal_t signal;
@@ -113,8 +113,8 @@ class CompletionThread final : public AwaitedServer {
   // Used only by the completion thread.
   std::vector<Timeline*> looked_at_;
   std::vector<bool> failed_;
-  std::vector<Lookout> lookouts_;
-  std::vector<Lookout> handled_;  // unfinished publications whose signals have a handler
+  std::vector<SleepRole> lookouts_;
+  std::vector<SleepRole> handled_;  // unfinished publications whose signals have a handler
   std::vector<hsa_signal_t> signals_;
   std::vector<hsa_signal_condition_t> conditions_;
   std::vector<hsa_signal_value_t> values_;

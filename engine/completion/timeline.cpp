@@ -13,7 +13,7 @@ Timeline::Timeline(uint32_t capacity)
 
 Timeline& Timeline::acquire(uint32_t capacity) {
   Timeline& timeline = detail::TimelineList::of_process().take(capacity);
-  timeline.visitors_.open();
+  timeline.readers_.open();
   return timeline;
 }
 
@@ -21,7 +21,7 @@ Timeline::Census Timeline::census() { return detail::TimelineList::of_process().
 
 void Timeline::leave_to_parent() noexcept {
   failure_.leave_to_parent();
-  visitors_.close();
+  readers_.close();
 }
 
 void Timeline::close() noexcept {
@@ -30,12 +30,12 @@ void Timeline::close() noexcept {
     const std::lock_guard lock(mutex_);
     note_completed();
     times_.close([&](uint64_t value) { return is_known(value); });
-    visitors_.close();
+    readers_.close();
     leaders_.wake_all();
     describe_ = nullptr;
   }
   wake_awaited_server();
-  visitors_.wait_for_last();
+  readers_.wait_for_last();
 }
 
 void Timeline::release() noexcept {
@@ -115,15 +115,15 @@ bool Timeline::look(uint64_t value) noexcept {
 
 bool Timeline::is_done(uint64_t value) noexcept {
   if (is_known(value)) return true;
-  const detail::Visit visit(visitors_);
-  return visit ? look(value) : is_known(value);
+  const detail::SignalRead reads(readers_);
+  return reads ? look(value) : is_known(value);
 }
 
 Timeline::Glimpse Timeline::glimpse(uint64_t value) noexcept {
   if (is_known(value)) return {.is_complete = true};
-  const detail::Visit visit(visitors_);
+  const detail::SignalRead reads(readers_);
   // The caller may destroy its signal once any thread has found the publication complete.
-  if (!visit || is_settled() || publications_.owner_of(value) == detail::SignalOwner::caller)
+  if (!reads || is_settled() || publications_.owner_of(value) == detail::SignalOwner::caller)
     return {.is_complete = is_known(value)};
   if (look(value)) return {.is_complete = true};
   return {.is_complete = false, .signal = publications_.value_of(value)};
@@ -160,8 +160,8 @@ bool Timeline::failing() noexcept {
 }
 
 bool Timeline::watched_failed() noexcept {
-  const detail::Visit visit(visitors_);
-  return visit && failing();
+  const detail::SignalRead reads(readers_);
+  return reads && failing();
 }
 
 bool Timeline::fail(hsa_status_t status, std::string_view text) noexcept {
@@ -200,7 +200,7 @@ bool Timeline::note_failure(hsa_status_t status, std::string_view given) noexcep
   failure_.note(status, std::move(text));
   // The owner may begin a publication meanwhile that this does not see. A waiter checks for the
   // failure under mutex_, so it either sees the failure or has made the publication visible here.
-  if (!visitors_.closed()) {
+  if (!readers_.closed()) {
     publications_.for_each_unfinished([](hsa_signal_t signal) {
       // Only from 1: a signal that has fired keeps its value. Pollers check for the failure and
       // need no wake-up.
@@ -251,8 +251,8 @@ void Timeline::fail_too(Timeline& dependent, uint64_t value) noexcept {
 }
 
 hsa_signal_t Timeline::lend(uint64_t value) {
-  const detail::Visit visit(visitors_);
-  if (!visit) return {0};
+  const detail::SignalRead reads(readers_);
+  if (!reads) return {0};
   const std::lock_guard lock(mutex_);
   if (look(value) || failure_.noted()) return {0};
   // Fails only if the owner has just reclaimed the publication.

@@ -9,7 +9,7 @@
 //   PublicationRing  values, signals, known completions, reclamation
 //   FailureRecord    the first error, its sources, and the timelines that fail with this one
 //   KeptTimes        device times of timed publications
-//   Visitors         threads that may read signals, for close()
+//   SignalReaders         threads that may read signals, for close()
 //   WaitLeaders      the thread that sleeps on a signal, and the others that wait for it
 //   Loans            signals that packets of other queues wait for
 //   TimelineList     all timelines of the process
@@ -19,10 +19,10 @@
 //               and never waits here, except for timed and lent publications; it synchronizes with
 //               waiters through atomics only.
 //   any thread  is_done, has_left_device, wait, times, fail, failed, failure, last_begun, close,
-//               lend. A thread counts as a visitor while it may read a signal or the watched error
-//               source; close() waits for the last visitor. Reads after keep_signals() are not
+//               lend. A thread counts as a reader while it may read a signal or the watched error
+//               source; close() waits for the last reader. Reads after keep_signals() are not
 //               counted.
-//   completion thread  begin_lookout, end_lookout (completion_thread.hpp).
+//   completion thread  begin_sleep, end_sleep (completion_thread.hpp).
 //
 // Errors: after fail(), every publication that has not completed ends with the failure, now and
 // later. Waiters are woken by changing their signals. Completed publications stay complete. No
@@ -60,7 +60,7 @@
 #include "engine/completion/timeline/kept_times.hpp"
 #include "engine/completion/timeline/loans.hpp"
 #include "engine/completion/timeline/publication_ring.hpp"
-#include "engine/completion/timeline/visitors.hpp"
+#include "engine/completion/timeline/signal_readers.hpp"
 #include "engine/completion/timeline/wait_leaders.hpp"
 #include "engine/completion/wait_policy.hpp"
 
@@ -184,9 +184,9 @@ class Timeline {
   // Calls f() unless the timeline is closed; close() waits for its end. For readers of the queue's
   // ring, which is freed after close(). Returns whether f() was called. Any thread.
   template <class F>
-  bool visit(F&& f) {
-    const detail::Visit visit(visitors_);
-    if (!visit) return false;
+  bool while_open(F&& f) {
+    const detail::SignalRead reads(readers_);
+    if (!reads) return false;
     std::forward<F>(f)();
     return true;
   }
@@ -247,20 +247,20 @@ class Timeline {
   bool watches() const noexcept { return failure_.watches(); }
 
   // For a thread that sleeps on the signals of several timelines. `leads`: sleep on `signal`, as
-  // its only waiter, and call end_lookout() soon after the publication has finished. `led`: another
+  // its only waiter, and call end_sleep() soon after the publication has finished. `led`: another
   // thread sleeps on it and wakes the completion thread when it leaves.
-  enum class Lookout : uint8_t { finished, leads, led, without_event };
-  Lookout begin_lookout(uint64_t value, hsa_signal_t& signal) noexcept;
-  void end_lookout(uint64_t value) noexcept;
+  enum class SleepRole : uint8_t { finished, leads, led, without_event };
+  SleepRole begin_sleep(uint64_t value, hsa_signal_t& signal) noexcept;
+  void end_sleep(uint64_t value) noexcept;
   // The completion thread's own.
   detail::AwaitedPublications& awaited() noexcept { return awaited_; }
 
   // Call before the signals are destroyed, once every publication has completed or failed. Records
-  // completed publications with their times and waits for visitors. After it, no signal or watched
+  // completed publications with their times and waits for readers. After it, no signal or watched
   // source is read and no ReadTimes is called.
   void close() noexcept;
   // In the child of a fork, where other threads of the parent may have held the lock and have been
-  // visitors: fails and closes the timeline without waiting. Completed publications stay complete.
+  // readers: fails and closes the timeline without waiting. Completed publications stay complete.
   // close() and release() do nothing then.
   void leave_to_parent() noexcept;
   // For work that may still execute. Call after close() if the signals of lost publications exist,
@@ -271,12 +271,12 @@ class Timeline {
   friend class detail::TimelineList;
   explicit Timeline(uint32_t capacity);
 
-  // is_done() and failed() for visitors and the owner.
+  // is_done() and failed() for readers and the owner.
   bool look(uint64_t value) noexcept;
   bool failing() noexcept;
   bool watched_failed() noexcept;
   // True if no signal may be read: only recorded completions count.
-  bool is_settled() const noexcept { return visitors_.closed() || failure_.noted(); }
+  bool is_settled() const noexcept { return readers_.closed() || failure_.noted(); }
   bool fired(uint64_t value) noexcept;
   // fired() for the owner, the only thread that reuses signals.
   bool fired_for_owner(hsa_signal_t signal, uint64_t value) const noexcept {
@@ -291,12 +291,12 @@ class Timeline {
   void wake_awaited_server() noexcept;
 
   WaitResult wait_blocked(uint64_t value, Deadline deadline);
-  Lookout try_lookout(uint64_t value, hsa_signal_t& signal) noexcept;
+  SleepRole try_sleep(uint64_t value, hsa_signal_t& signal) noexcept;
   bool stop_leading(uint64_t value) noexcept;
 
   detail::PublicationRing publications_;
   detail::FailureRecord failure_;
-  detail::Visitors visitors_;
+  detail::SignalReaders readers_;
   std::atomic<bool> keeps_signals_{false};  // never reset: such a timeline is not reused
   // Protects times, leaders, loans and the failure's text. An untimed submission never takes it.
   mutable std::mutex mutex_;

@@ -9,8 +9,8 @@ namespace uptempo {
 WaitResult Timeline::wait(uint64_t value, WaitPolicy policy, Deadline deadline) noexcept {
   detail::count(&detail::CounterBlock::host_waits);
   if (is_known(value)) return WaitResult::done;
-  const detail::Visit visit(visitors_);
-  if (!visit) return is_known(value) ? WaitResult::done : WaitResult::failed;
+  const detail::SignalRead reads(readers_);
+  if (!reads) return is_known(value) ? WaitResult::done : WaitResult::failed;
   if (look(value)) return WaitResult::done;
   if (policy.mode != WaitMode::blocked) {
     const Deadline spin_end =
@@ -57,36 +57,36 @@ WaitResult Timeline::wait_blocked(uint64_t value, Deadline deadline) {
   }
 }
 
-Timeline::Lookout Timeline::begin_lookout(uint64_t value, hsa_signal_t& signal) noexcept {
-  if (!visitors_.enter()) return Lookout::finished;
-  const Lookout found = try_lookout(value, signal);
-  if (found != Lookout::leads) visitors_.leave();
+Timeline::SleepRole Timeline::begin_sleep(uint64_t value, hsa_signal_t& signal) noexcept {
+  if (!readers_.enter()) return SleepRole::finished;
+  const SleepRole found = try_sleep(value, signal);
+  if (found != SleepRole::leads) readers_.leave();
   return found;
 }
 
-Timeline::Lookout Timeline::try_lookout(uint64_t value, hsa_signal_t& signal) noexcept {
+Timeline::SleepRole Timeline::try_sleep(uint64_t value, hsa_signal_t& signal) noexcept {
   const std::lock_guard lock(mutex_);
-  if (look(value) || failure_.noted()) return Lookout::finished;
+  if (look(value) || failure_.noted()) return SleepRole::finished;
   if (leaders_.led(place(value))) {
     leaders_.rely(place(value));
-    return Lookout::led;
+    return SleepRole::led;
   }
   // Fails only if the owner has just reclaimed the publication.
-  if (!publications_.pin(value, signal)) return Lookout::finished;
+  if (!publications_.pin(value, signal)) return SleepRole::finished;
   if (aql::has_interrupt(signal)) {
     leaders_.lead(place(value));
-    return Lookout::leads;
+    return SleepRole::leads;
   }
   publications_.unpin(value);
-  return Lookout::without_event;
+  return SleepRole::without_event;
 }
 
-void Timeline::end_lookout(uint64_t value) noexcept {
+void Timeline::end_sleep(uint64_t value) noexcept {
   {
     const std::lock_guard lock(mutex_);
     (void)stop_leading(value);
   }
-  visitors_.leave();
+  readers_.leave();
 }
 
 // Requires mutex_, and that this thread leads. Returns true if the completion thread relies on a

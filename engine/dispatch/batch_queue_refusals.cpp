@@ -95,7 +95,7 @@ void BatchQueue::refuse_beside_others() const {
                .found = fmt::format("write index {}: other code publishes to this HSA queue, too",
                                     writer_->visible_write_index()),
                .remedy = "submit to a Queue of your own; order the two by a Signal "
-                         "(BatchSubmitter::wait, complete_with)"});
+                         "(BatchSubmitter::after, complete_with)"});
 }
 
 void BatchQueue::refuse_longer_than_ring(size_t packets) const {

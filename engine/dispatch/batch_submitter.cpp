@@ -126,10 +126,10 @@ void BatchSubmitter::raw(const aql::Packet64& packet) {
   batch.publication.put(packet);
 }
 
-void BatchSubmitter::wait(const Signal& signal) {
-  detail::BatchState& batch = state("BatchSubmitter::wait");
+void BatchSubmitter::after(const Signal& signal) {
+  detail::BatchState& batch = state("BatchSubmitter::after");
   (void)batch.queue();
-  if (signal.handle().handle == 0) refuse_empty("BatchSubmitter::wait", "a wait for a signal");
+  if (signal.handle().handle == 0) refuse_empty("BatchSubmitter::after", "a wait for a signal");
   // A barrier packet acquires after its wait (HSA Platform System Architecture 1.2, 2.9). Fences
   // are agent-wide, so this acquire serves every later packet.
   batch.publication.loans.push_back(signal.lend());

@@ -153,7 +153,7 @@ class BatchSubmitter {
   //
   //   const Signal halo{SignalKind::interrupt, 1};  // 1: not yet
   //   left.complete_with(halo);                     // a batch of one GPU
-  //   right.wait(halo);                             // a batch of another one
+  //   right.after(halo);                            // a batch of another one
   //   right.dispatch(step, Grid{n}, ...);
   //   left.submit();
   //   right.submit();
@@ -165,7 +165,7 @@ class BatchSubmitter {
   // before this one. If the setter's queue fails, the signal never becomes zero, and waits for this
   // batch end by their deadline only. Streams (engine/stream) have events, which fail with their
   // queue. Throws Error for an empty Signal.
-  void wait(const Signal& signal);
+  void after(const Signal& signal);
 
   // Uses this signal for the next submission instead of one of the queue's. submit() sets it to 1.
   // The signal must have no other use until every waiting thread has returned from its wait and

@@ -144,7 +144,7 @@ struct HardwareQueue::All {
   }
 };
 
-HardwareQueue::HardwareQueue(const Agent& agent, uint32_t packets, AccessWish wish,
+HardwareQueue::HardwareQueue(const Agent& agent, uint32_t packets, RingAccessMode wish,
                              OnError on_error, void* data)
     : HardwareQueue() {
   std::shared_ptr<Session> session = Session::current();

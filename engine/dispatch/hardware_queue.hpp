@@ -45,7 +45,7 @@ class HardwareQueue {
   HardwareQueue() = default;
   // Uses an HSA queue of `packets` packets, at least 256, or of the agent's maximum. ROCr calls
   // `on_error` with `data` on a thread of its own. Throws Error.
-  HardwareQueue(const Agent& agent, uint32_t packets, AccessWish access, OnError on_error,
+  HardwareQueue(const Agent& agent, uint32_t packets, RingAccessMode access, OnError on_error,
                 void* data);
   HardwareQueue(HardwareQueue&& other) noexcept = default;
   HardwareQueue& operator=(HardwareQueue&& other) noexcept {

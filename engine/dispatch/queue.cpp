@@ -75,7 +75,7 @@ void Queue::drain(Deadline deadline) const {
 std::string Queue::report() const {
   detail::BatchQueue& queue = state("Queue::report");
   std::string text;
-  const bool read = queue.usable() && queue.timeline().visit([&] {
+  const bool read = queue.usable() && queue.timeline().while_open([&] {
     text = queue.flight_log(detail::FlightScope::all).text();
   });
   if (!read) throw_ended("Queue::report", "the last submissions of a queue");
@@ -85,7 +85,7 @@ std::string Queue::report() const {
 void Queue::save_report(const std::filesystem::path& file) const {
   detail::BatchQueue& queue = state("Queue::save_report");
   std::string lines;
-  const bool read = queue.usable() && queue.timeline().visit([&] {
+  const bool read = queue.usable() && queue.timeline().while_open([&] {
     lines = queue.flight_log(detail::FlightScope::all).lines();
   });
   if (!read) throw_ended("Queue::save_report", "the last submissions of a queue");

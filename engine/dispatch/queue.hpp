@@ -74,7 +74,7 @@ struct QueueOptions {
   std::chrono::nanoseconds drain_timeout = std::chrono::seconds(10);
   QueueMarks marks{};  // levels that pressure() reports as high
   // Whether packets are published by HSA calls alone, so that profilers see them.
-  AccessWish access = AccessWish::automatic;
+  RingAccessMode access = RingAccessMode::automatic;
 };
 
 class Queue {

@@ -141,9 +141,9 @@ void QueueResources::connect(const Parts& parts) {
 RingAccessChoice QueueResources::choose_access(const Parts& parts) const {
   if (common_) return {common_->ring().access(), common_->access_reason()};
   if (queue_.handle() != nullptr) return queue_.access();
-  const AccessWish wish = options_.access;
+  const RingAccessMode wish = options_.access;
   // Without an agent there is no ROCr, and no tool.
-  if (!agent_ && wish == AccessWish::automatic)
+  if (!agent_ && wish == RingAccessMode::automatic)
     return {aql::RingAccess::direct, "the queue is not ROCr's"};
   return choose_ring_access(parts.queue, agent_ && agent_->properties().pm4_emulation, wish);
 }

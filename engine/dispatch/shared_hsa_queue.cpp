@@ -69,7 +69,7 @@ std::string stopped_with(hsa_status_t status, const hsa_queue_t* queue) noexcept
   }
 }
 
-SharedHsaQueue::SharedHsaQueue(const Agent& agent, uint32_t packets, AccessWish access)
+SharedHsaQueue::SharedHsaQueue(const Agent& agent, uint32_t packets, RingAccessMode access)
     : queue_(agent, packets, access, on_common_queue_error, this) {
   access_reason_ = queue_.access().reason;
   ring_ = std::make_unique<aql::SharedRing>(queue_.handle(), queue_.access().access);

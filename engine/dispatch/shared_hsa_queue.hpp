@@ -30,7 +30,7 @@ std::string stopped_with(hsa_status_t status, const hsa_queue_t* queue) noexcept
 
 class SharedHsaQueue {
  public:
-  SharedHsaQueue(const Agent& agent, uint32_t packets, AccessWish access);
+  SharedHsaQueue(const Agent& agent, uint32_t packets, RingAccessMode access);
   // Uses a queue that the caller destroys.
   explicit SharedHsaQueue(hsa_queue_t* queue) : ring_(std::make_unique<aql::SharedRing>(queue)) {}
   ~SharedHsaQueue() {

@@ -126,7 +126,7 @@ class GraphState {
 
   template <class... D>
   Completion replay(Queue& queue, D... deadline) {
-    for (const hipEvent_t event : events_.waits) wait(queue, event);
+    for (const hipEvent_t event : events_.waits) after(queue, event);
     for (const hipEvent_t event : events_.records_before) record(event, queue);
     const Completion completion = recording_->replay(queue, deadline...);
     last_ = completion;

@@ -20,10 +20,10 @@ GraphExec::GraphExec(hipGraph_t graph, const ImportOptions& options)
     : GraphExec(std::make_unique<Own>(), graph, options) {}
 
 Completion GraphExec::launch(hipStream_t stream) {
-  wait(*queue_, stream);
+  after(*queue_, stream);
   const Completion done = graph_.replay(*queue_);
   try {
-    wait(stream, *queue_);
+    after(stream, *queue_);
   } catch (...) {
     // The graph runs. If the host waits for it here, the stream's later work follows it as well.
     if (!done.wait(Deadline::after(BatchOptions{}.patience))) throw;

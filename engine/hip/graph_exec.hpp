@@ -6,13 +6,13 @@
 //   step.set(node, params);          // hipGraphExecKernelNodeSetParams
 //
 // A launch begins after the stream's earlier work and ends before its later work. It runs in a
-// queue of its own: wait(queue, stream); replay; wait(stream, queue) (wait.hpp, graph.hpp). The
+// queue of its own: after(queue, stream); replay; after(stream, queue) (wait.hpp, graph.hpp). The
 // host blocks only if the queue is full, and see Errors.
 //
 // Cost of a launch: a replay, and two waits on the device. A wait for a stream that is idle costs
 // nothing on the device.
 //
-// Errors: the constructor throws Error for a graph that import() refuses, launch() as wait() and
+// Errors: the constructor throws Error for a graph that import() refuses, launch() as after() and
 // Graph::replay(), set() as Graph::set(). If the wait of the stream for the replay cannot be
 // enqueued, launch() waits on the host instead, for 30 seconds at most; then it throws, and the
 // replay runs.

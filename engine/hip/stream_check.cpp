@@ -39,7 +39,7 @@ StreamFacts check_stream(hipStream_t stream) {
         "end the capture first");
   if (capture != hipStreamCaptureStatusNone) {
     throw Error({.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
-                 .call = "hip::wait",
+                 .call = "hip::after",
                  .asked = "a wait on the device between a HIP stream and a queue",
                  .found = "the stream is being captured, and HIP cannot capture such a wait",
                  .remedy = "end the capture first, or wait outside of it"});
@@ -53,7 +53,7 @@ StreamFacts check_stream(hipStream_t stream, const Agent& agent) {
   if (!(agent_of(facts.device) == agent)) {
     throw Error(
         {.status = HSA_STATUS_ERROR_INVALID_AGENT,
-         .call = "hip::wait",
+         .call = "hip::after",
          .asked = fmt::format("a wait between a stream of HIP device {} and a queue", facts.device),
          .found = "the queue is of another agent",
          .remedy = "create the queue for hip::agent(runtime, device)"});
@@ -67,7 +67,7 @@ int device_of(const Agent& agent) {
   for (int device = 0; device < count; ++device)
     if (agent_of(device) == agent) return device;
   throw Error({.status = HSA_STATUS_ERROR_INVALID_AGENT,
-               .call = "hip::wait",
+               .call = "hip::after",
                .asked = "the HIP device of a queue's agent",
                .found = fmt::format("none of HIP's {} devices", count),
                .remedy = "check HIP_VISIBLE_DEVICES"});

@@ -33,7 +33,7 @@ Completion put_wait(Queue& queue, Word word) {
   return batch.submit();
 }
 Completion put_wait(Stream& stream, Word word) {
-  stream.wait(word.signal(), SignalSetBy::device);
+  stream.after(word.signal(), SignalSetBy::device);
   return stream.record().completion();
 }
 
@@ -187,16 +187,16 @@ void acquire_system(hipStream_t stream) {
 
 }  // namespace
 
-void wait(Queue& queue, hipStream_t stream) { wait_for_stream(queue, stream); }
-void wait(hipStream_t stream, Queue& queue) { wait_in_stream(stream, queue); }
-void wait(Queue& queue, hipEvent_t event) { wait_for_event(queue, event); }
+void after(Queue& queue, hipStream_t stream) { wait_for_stream(queue, stream); }
+void after(hipStream_t stream, Queue& queue) { wait_in_stream(stream, queue); }
+void after(Queue& queue, hipEvent_t event) { wait_for_event(queue, event); }
 void record(hipEvent_t event, Queue& queue) { record_after(event, queue); }
-void wait(Stream& stream, hipStream_t awaited) { wait_for_stream(stream, awaited); }
-void wait(hipStream_t stream, Stream& awaited) { wait_in_stream(stream, awaited); }
-void wait(Stream& stream, hipEvent_t awaited) { wait_for_event(stream, awaited); }
+void after(Stream& stream, hipStream_t awaited) { wait_for_stream(stream, awaited); }
+void after(hipStream_t stream, Stream& awaited) { wait_in_stream(stream, awaited); }
+void after(Stream& stream, hipEvent_t awaited) { wait_for_event(stream, awaited); }
 void record(hipEvent_t event, Stream& awaited) { record_after(event, awaited); }
 
-void wait(hipStream_t stream, const Completion& awaited) {
+void after(hipStream_t stream, const Completion& awaited) {
   const StreamFacts facts = check_stream(stream);
   const CurrentDevice current(facts.device);
   if (!awaited.ready()) {
@@ -212,13 +212,13 @@ void wait(hipStream_t stream, const Completion& awaited) {
   acquire_system(stream);
 }
 
-void wait(hipStream_t stream, const Event& awaited) { wait(stream, awaited.completion()); }
+void after(hipStream_t stream, const Event& awaited) { after(stream, awaited.completion()); }
 
 void record(hipEvent_t event, const Completion& awaited) {
   int device = 0;
   check(hipGetDevice(&device), "hipGetDevice");
   HelperStreams::of(device).with([&](hipStream_t stream) {
-    wait(stream, awaited);
+    after(stream, awaited);
     check(hipEventRecord(event, stream), "hipEventRecord", "a HIP event",
           "pass an event of the current device");
   });

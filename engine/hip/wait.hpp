@@ -2,10 +2,10 @@
 // call here waits for the device, except under back-pressure (queue.hpp).
 //
 //   hipMemcpyAsync(x, host, bytes, hipMemcpyHostToDevice, stream);
-//   hip::wait(queue, stream);     // the queue's later work follows the copy
+//   hip::after(queue, stream);     // the queue's later work follows the copy
 //   batch.dispatch(step, grid, x);
 //   batch.submit();
-//   hip::wait(stream, queue);     // the stream's later work follows the batch
+//   hip::after(stream, queue);     // the stream's later work follows the batch
 //   consume<<<blocks, threads, 0, stream>>>(x);
 //
 // The first argument waits; the second is waited for. A wait covers the work that has been
@@ -31,7 +31,7 @@
 // AMD_DIRECT_DISPATCH=0, HIP submits later and in another order, so waits are refused.) These cases
 // are outside of that argument and can hang:
 // * Work that waits for something that is not submitted yet: hipStreamWaitValue() or
-//   Stream::wait(Signal) for a value that later work in a held-up hardware queue writes, or a host
+//   Stream::after(Signal) for a value that later work in a held-up hardware queue writes, or a host
 //   function (hipLaunchHostFunc) that submits or waits.
 // * More hardware queues in use than the GPU has, where it cannot preempt a spinning kernel.
 //
@@ -58,13 +58,13 @@
 namespace uptempo::hip {
 
 // Later submissions to the queue begin after the stream's work so far.
-void wait(Queue& queue, hipStream_t stream);
+void after(Queue& queue, hipStream_t stream);
 // Later work of the stream begins after the queue's submissions so far.
-void wait(hipStream_t stream, Queue& queue);
+void after(hipStream_t stream, Queue& queue);
 
 // Later submissions to the queue begin after the event. Nothing, if it is complete or was never
 // recorded.
-void wait(Queue& queue, hipEvent_t event);
+void after(Queue& queue, hipEvent_t event);
 // The event completes after the queue's submissions so far, and is recorded as hipEventRecord()
 // does it. Streams and the host wait for it as for any other event.
 void record(hipEvent_t event, Queue& queue);
@@ -72,9 +72,9 @@ void record(hipEvent_t event, Queue& queue);
 // The same with the later or earlier work of one of Uptempo's streams, which includes its copies,
 // except for bytes that the host still owes to pageable memory (copy_ends.hpp). Streams that share
 // a hardware queue with a stream that waits are held up, too.
-void wait(Stream& stream, hipStream_t awaited);
-void wait(hipStream_t stream, Stream& awaited);
-void wait(Stream& stream, hipEvent_t awaited);
+void after(Stream& stream, hipStream_t awaited);
+void after(hipStream_t stream, Stream& awaited);
+void after(Stream& stream, hipEvent_t awaited);
 void record(hipEvent_t event, Stream& awaited);
 
 // The same for a single publication or event, of which the caller need not own the queue. A queue
@@ -95,8 +95,8 @@ void record(hipEvent_t event, Stream& awaited);
 // Until HIP's stream may go on, the awaited queue keeps the publication's resources; its destructor
 // waits for that, as long as for its work.
 // record(): the event is of the calling thread's current HIP device.
-void wait(hipStream_t stream, const Completion& awaited);
-void wait(hipStream_t stream, const Event& awaited);
+void after(hipStream_t stream, const Completion& awaited);
+void after(hipStream_t stream, const Event& awaited);
 void record(hipEvent_t event, const Completion& awaited);
 void record(hipEvent_t event, const Event& awaited);
 

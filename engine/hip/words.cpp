@@ -40,7 +40,7 @@ Words::Words(int device) : device_(device) {
         "hipDeviceGetAttribute", "hipDeviceAttributeCanUseStreamWaitValue");
   if (can == 0) {
     throw Error({.status = HSA_STATUS_ERROR,
-                 .call = "hip::wait",
+                 .call = "hip::after",
                  .asked = fmt::format("stream memory operations of HIP device {}", device),
                  .found = "HIP has none for it (hipDeviceAttributeCanUseStreamWaitValue is 0)",
                  .remedy = "wait on the host, with hipStreamSynchronize() and Completion::wait()"});
@@ -48,7 +48,7 @@ Words::Words(int device) : device_(device) {
   if (const char* const direct = std::getenv("AMD_DIRECT_DISPATCH");
       direct != nullptr && std::string_view(direct) == "0") {
     throw Error({.status = HSA_STATUS_ERROR,
-                 .call = "hip::wait",
+                 .call = "hip::after",
                  .asked = "a wait on the device between a HIP stream and a queue",
                  .found = "AMD_DIRECT_DISPATCH=0: HIP submits later, in an order that can deadlock",
                  .remedy = "unset AMD_DIRECT_DISPATCH, or wait on the host"});
@@ -75,7 +75,7 @@ Word Words::take(int64_t value) {
 Word Words::allocate() {
   if (size_ == kMost) {
     throw Error({.status = HSA_STATUS_ERROR_OUT_OF_RESOURCES,
-                 .call = "hip::wait",
+                 .call = "hip::after",
                  .asked = "a word for one more wait between a HIP stream and a queue",
                  .found = fmt::format("{} waits are unfinished", kMost),
                  .remedy = "synchronize with the device before enqueuing more waits"});

@@ -106,12 +106,13 @@ Interposition find_interposition() {
   return none_found();
 }
 
-RingAccessChoice choose_ring_access(const hsa_queue_t* queue, bool pm4_emulation, AccessWish wish) {
+RingAccessChoice choose_ring_access(const hsa_queue_t* queue, bool pm4_emulation,
+                                    RingAccessMode wish) {
   using aql::RingAccess;
   using aql::detail::SignalKind;
   if (pm4_emulation) return {RingAccess::hsa_calls, "ROCr emulates the agent's queues by PM4"};
-  if (wish == AccessWish::direct) return {RingAccess::direct, "the caller asked for it"};
-  if (wish == AccessWish::hsa_calls) return {RingAccess::hsa_calls, "the caller asked for it"};
+  if (wish == RingAccessMode::direct) return {RingAccess::direct, "the caller asked for it"};
+  if (wish == RingAccessMode::hsa_calls) return {RingAccess::hsa_calls, "the caller asked for it"};
   Interposition tools = find_interposition();
   if (!tools.none) return {RingAccess::hsa_calls, std::move(tools.finding)};
   if (aql::detail::signal_kind(queue->doorbell_signal) != SignalKind::doorbell)

@@ -45,7 +45,7 @@ struct Interposition {
 // Requires that HSA is initialised.
 Interposition find_interposition();
 
-enum class AccessWish : uint8_t {
+enum class RingAccessMode : uint8_t {
   automatic,  // direct, unless a tool interposes or the doorbell is not of kind DOORBELL
   // Direct even then: tools do not see the packets. For tools that only count calls or trace them.
   direct,
@@ -60,6 +60,6 @@ struct RingAccessChoice {
 // another wish than `automatic`. `pm4_emulation`: that of the queue's agent. Then no processor
 // reads the queue's own indices, so the access is by HSA calls, whatever the wish.
 RingAccessChoice choose_ring_access(const hsa_queue_t* queue, bool pm4_emulation,
-                                    AccessWish wish = AccessWish::automatic);
+                                    RingAccessMode wish = RingAccessMode::automatic);
 
 }  // namespace uptempo

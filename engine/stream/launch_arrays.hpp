@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "engine/memory/buffer.hpp"
-#include "engine/stream/queue/detail/stream_turn.hpp"
+#include "engine/stream/queue/detail/launch_reservation.hpp"
 #include "engine/stream/stream.hpp"
 
 namespace uptempo {
@@ -96,10 +96,10 @@ class LaunchScratch {
   }
   bool empty() const noexcept { return buffers_.empty(); }
 
-  // Number of the last stream that used the memory, and its standing then. No queue: nothing is
+  // Number of the last stream that used the memory, and its last work then. No queue: nothing is
   // unfinished.
   uint64_t stream = 0;
-  Standing standing;
+  LastWork last_work;
 
  private:
   const size_t arguments_;

@@ -29,7 +29,7 @@ LauncherCore::LauncherCore(Streams& streams, std::shared_ptr<const KernelInfo> k
 LauncherCore::~LauncherCore() {
   Retired& memory = at_end_.front();
   blocks_.add_uses(memory.uses);
-  if (scratch_.standing.queue != nullptr) memory.uses.add(last_use_of_scratch());
+  if (scratch_.last_work.queue != nullptr) memory.uses.add(last_use_of_scratch());
   memory.kernargs = blocks_.take_memory();
   memory.buffers = scratch_.take_memory();
   memory.owner = &streams_->transfers();
@@ -37,22 +37,22 @@ LauncherCore::~LauncherCore() {
   release_retired();
 }
 
-void LauncherCore::launch(Stream& stream, StreamQueue& queue, StreamTurn&& turn,
+void LauncherCore::launch(Stream& stream, StreamQueue& queue, LaunchReservation&& reserved,
                           ArgumentBlock& block, uint32_t group_segment) {
   aql::Packet64 packet;
-  aql::store_behind_gate(packet, turn.shape->packet, block.block, group_segment);
+  aql::store_behind_gate(packet, reserved.shape->packet, block.block, group_segment);
   if (!block.uses.includes(queue.timeline())) [[unlikely]] {
     blocks_.expect_first_use(block);
     at_end_.front().uses.expect(blocks_.use_entries() + 1);  // one for the scratch memory
   }
-  queue.launch(std::move(turn), stream.position_, packet);
+  queue.launch(std::move(reserved), stream.position_, packet);
   blocks_.note_use(block, completion_of(queue.timeline(), stream.position_.epoch));
   if (stream.follows_others_) [[unlikely]]
     stream.note_order();
 }
 
 Completion LauncherCore::last_use_of_scratch() const noexcept {
-  const Standing& last = scratch_.standing;
+  const LastWork& last = scratch_.last_work;
   return completion_of(last.queue->timeline(), last.position.epoch);
 }
 
@@ -61,9 +61,9 @@ void LauncherCore::begin_arrays(Stream& stream) {
   constexpr size_t kMoreWaits = 64;  // for queues and engines of these Streams
   if (at_error_.empty()) at_error_ = RetiredList::of_process().make_place();
   at_error_.front().uses.expect(stream.waits_.size() + kMoreWaits);
-  if (scratch_.standing.queue != nullptr && scratch_.stream != stream.number_ &&
+  if (scratch_.last_work.queue != nullptr && scratch_.stream != stream.number_ &&
       !is_done(last_use_of_scratch()))
-    stream.follow(scratch_.standing);
+    stream.follow(scratch_.last_work);
   scratch_.stream = stream.number_;
 }
 
@@ -80,7 +80,7 @@ void LauncherCore::abandon_arrays(const Stream& stream) noexcept {
     memory.owner = &streams_->transfers();
     RetiredList::of_process().add(std::move(at_error_));
   }
-  scratch_.standing = {};
+  scratch_.last_work = {};
 }
 
 const Agent& LauncherCore::agent() const noexcept { return *streams_->agent(); }

@@ -85,21 +85,22 @@ class LauncherCore {
       refuse_stream();
     return stream.prepare();
   }
-  void launch(Stream& stream, StreamQueue& queue, StreamTurn&& turn, aql::Packet64& packet) {
-    detail::launch(queue, std::move(turn), stream.position_, packet);
+  void launch(Stream& stream, StreamQueue& queue, LaunchReservation&& reserved,
+              aql::Packet64& packet) {
+    detail::launch(queue, std::move(reserved), stream.position_, packet);
     if (stream.follows_others_) [[unlikely]]
       stream.note_order();
   }
   // The same for a dispatch that reads `block`.
-  void launch(Stream& stream, StreamQueue& queue, StreamTurn&& turn, ArgumentBlock& block,
-              uint32_t group_segment);
+  void launch(Stream& stream, StreamQueue& queue, LaunchReservation&& reserved,
+              ArgumentBlock& block, uint32_t group_segment);
   // Call before scratch memory is used on a stream. Orders the stream after a use on another one.
   void begin_arrays(Stream& stream);
   // Records that the stream's last launch uses the scratch memory.
   void end_arrays(Stream& stream) {
-    scratch_.standing = {.queue = stream.queue_,
-                         .position = stream.position_,
-                         .behind_host = stream.is_behind_host()};
+    scratch_.last_work = {.queue = stream.queue_,
+                          .position = stream.position_,
+                          .behind_host = stream.is_behind_host()};
   }
   // Call after an error. The scratch memory is freed after all that the stream has submitted.
   void abandon_arrays(const Stream& stream) noexcept;
@@ -111,7 +112,7 @@ class LauncherCore {
 
  private:
   [[noreturn]] void refuse_stream() const;
-  // Requires a standing of the scratch memory.
+  // Requires a last use of the scratch memory.
   Completion last_use_of_scratch() const noexcept;
 
   const std::shared_ptr<StreamsState> streams_;
@@ -226,38 +227,40 @@ void Launcher<Args...>::launch(Stream& stream, const detail::LaunchGrid& on,
   detail::ArgumentBlocks& blocks = core_.blocks();
   if (!skips_) return stream.launch(kernel_, on, args...);
   for (;;) {
-    detail::StreamTurn turn = detail::take_turn_at(queue, kernel_.info(), on.grid);
-    turn.site = on.site;
+    detail::LaunchReservation reserved = detail::reserve_launch_at(queue, kernel_.info(), on.grid);
+    reserved.site = on.site;
     uint32_t group_segment = 0;
-    detail::ArgumentBlock* block = blocks.find(*turn.shape, queue, [&](const std::byte* shadow) {
-      return holds(shadow, *turn.shape, group_segment, args...);
-    });
+    detail::ArgumentBlock* block =
+        blocks.find(*reserved.shape, queue, [&](const std::byte* shadow) {
+          return holds(shadow, *reserved.shape, group_segment, args...);
+        });
     if (block != nullptr) {
       core_.count_hit();
-      turn.wrote_arguments = false;
-      return core_.launch(stream, queue, std::move(turn), *block, group_segment);
+      reserved.wrote_arguments = false;
+      return core_.launch(stream, queue, std::move(reserved), *block, group_segment);
     }
     block = blocks.find_free();
     if (block != nullptr) {
-      group_segment = fill(block->shadow, *turn.shape, args...);
-      blocks.write(*block, *turn.shape, queue);
+      group_segment = fill(block->shadow, *reserved.shape, args...);
+      blocks.write(*block, *reserved.shape, queue);
       core_.count_miss();
-      return core_.launch(stream, queue, std::move(turn), *block, group_segment);
+      return core_.launch(stream, queue, std::move(reserved), *block, group_segment);
     }
     if (blocks.can_grow()) {  // not under the queue's lock: it may take long
-      turn.lock.unlock();
+      reserved.lock.unlock();
       blocks.grow();
       continue;
     }
-    if (!detail::try_take_block(queue, turn)) {
-      turn.lock.unlock();
+    if (!detail::try_take_block(queue, reserved)) {
+      reserved.lock.unlock();
       stream.launch(kernel_, on, args...);
       return core_.count_miss();
     }
     core_.count_miss();
     aql::Packet64 packet;
-    detail::write_dispatch(packet, turn.block, *turn.shape, turn.shape->packet, places_, args...);
-    return core_.launch(stream, queue, std::move(turn), packet);
+    detail::write_dispatch(packet, reserved.block, *reserved.shape, reserved.shape->packet, places_,
+                           args...);
+    return core_.launch(stream, queue, std::move(reserved), packet);
   }
 }
 

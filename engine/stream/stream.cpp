@@ -79,16 +79,16 @@ const Agent& Stream::agent() const {
   return *streams_->agent();
 }
 
-void Stream::settle() {
+void Stream::begin_packet() {
   require_here("Stream::launch");
   take_queue();
-  if (follows_others_) settle_order();
+  if (follows_others_) follow_default();
   drop_finished();
-  if (position_.empty() && waits_.empty()) settle_place();
+  if (position_.empty() && waits_.empty()) choose_queue();
   put_waits();
 }
 
-void Stream::settle_place() {
+void Stream::choose_queue() {
   if (owns_queue_) {
     if (!is_behind_host()) leave_own_queue();
   } else if (queue_->busy() || queue_->failed()) {
@@ -97,7 +97,7 @@ void Stream::settle_place() {
 }
 
 // If this throws, the next call continues with the rest.
-void Stream::settle_order() {
+void Stream::follow_default() {
   if (is_default_) {
     streams_->take_blocking(to_follow_);
     for (; !to_follow_.empty(); to_follow_.pop_back()) follow(to_follow_.back());
@@ -105,30 +105,30 @@ void Stream::settle_order() {
   }
   const uint64_t sequence = streams_->default_sequence();
   if (sequence == default_followed_) return;
-  follow(streams_->default_standing());
+  follow(streams_->default_last_work());
   default_followed_ = sequence;
 }
 
-void Stream::follow(detail::Standing standing) {
-  if (standing.position.empty()) return wait(standing.copy);
-  if (standing.queue == queue_) {
-    queue_->come_after(position_, standing.position);
+void Stream::follow(detail::LastWork last_work) {
+  if (last_work.position.empty()) return after(last_work.copy);
+  if (last_work.queue == queue_) {
+    queue_->come_after(position_, last_work.position);
     return;
   }
-  Event event = standing.queue->event_for(standing.position);
-  event.behind_host_ = standing.behind_host;
-  wait(event);
+  Event event = last_work.queue->event_for(last_work.position);
+  event.behind_host_ = last_work.behind_host;
+  after(event);
 }
 
 // Call when the stream has submitted a packet, or a copy that it waits for.
 void Stream::note_order() noexcept {
-  detail::Standing standing{
+  detail::LastWork last_work{
       .queue = queue_, .position = position_, .behind_host = is_behind_host()};
-  if (position_.empty()) standing.copy = waits_.front();
+  if (position_.empty()) last_work.copy = waits_.front();
   if (is_default_) {
-    streams_->note_default(standing);
+    streams_->note_default(last_work);
   } else {
-    streams_->note_blocking(standing);
+    streams_->note_blocking(last_work);
   }
 }
 
@@ -195,13 +195,13 @@ void Stream::drop_finished() {
 // Publishes the stream's collected waits in its queue.
 void Stream::put_waits() {
   if (waits_.empty()) return;
-  queue_->wait_for(position_, waits_);
+  queue_->after(position_, waits_);
   waits_.clear();
 }
 
 Event Stream::record() {
   require_here("Stream::record");
-  if (follows_others_ && is_default_) settle_order();
+  if (follows_others_ && is_default_) follow_default();
   drop_finished();
   if (position_.empty() && waits_.size() == 1) {
     count(&CounterBlock::markers_elided);
@@ -218,7 +218,7 @@ Event Stream::record() {
 
 void Stream::record(TimedEvent& event) {
   require_here("Stream::record");
-  if (follows_others_ && is_default_) settle_order();
+  if (follows_others_ && is_default_) follow_default();
   drop_finished();
   put_waits();
   event.event_ = position_.empty() ? queue_->finished_event(position_)
@@ -232,8 +232,8 @@ void Stream::record(TimedEvent& event) {
   event.time_->set(now_ns);
 }
 
-void Stream::wait(const Event& event) {
-  require_here("Stream::wait");
+void Stream::after(const Event& event) {
+  require_here("Stream::after");
   if (event.completion_.ready()) {
     queue_->note_finished(event, position_);
     count(&CounterBlock::waits_elided);
@@ -267,16 +267,16 @@ void Stream::signal(hsa_signal_t signal, SignalLoan loan) {
   if (follows_others_) note_order();
 }
 
-void Stream::wait(hsa_signal_t signal, SignalLoan loan, SignalSetBy setter) {
-  require_here("Stream::wait");
-  refuse_null(signal, "Stream::wait", "a wait for a signal");
+void Stream::after(hsa_signal_t signal, SignalLoan loan, SignalSetBy setter) {
+  require_here("Stream::after");
+  refuse_null(signal, "Stream::after", "a wait for a signal");
   if (aql::load_acquire(signal) == 0) {
     position_.acquires_system = true;
     count(&CounterBlock::waits_elided);
     return;
   }
   if (setter == SignalSetBy::device) {
-    prepare().wait_for(position_, signal, std::move(loan));
+    prepare().after(position_, signal, std::move(loan));
     if (follows_others_) note_order();
     return;
   }
@@ -285,14 +285,14 @@ void Stream::wait(hsa_signal_t signal, SignalLoan loan, SignalSetBy setter) {
   take_own_queue();
   drop_finished();
   put_waits();
-  gates_.push_back(queue_->wait_for(position_, signal, std::move(loan)));
+  gates_.push_back(queue_->after(position_, signal, std::move(loan)));
   if (follows_others_) note_order();
 }
 
 template <class F>
-bool Stream::all_of_it(F&& is_over) {
+bool Stream::for_all_work(F&& is_over) {
   require_here("Stream::synchronize");
-  if (follows_others_ && is_default_) settle_order();
+  if (follows_others_ && is_default_) follow_default();
   for (const Event& event : waits_)
     if (!is_over(event)) return false;
   if (!position_.empty() && !is_over(queue_->event_for(position_))) return false;
@@ -303,18 +303,18 @@ bool Stream::all_of_it(F&& is_over) {
 }
 
 void Stream::synchronize(WaitPolicy policy) {
-  all_of_it([&](const Event& event) {
+  for_all_work([&](const Event& event) {
     event.wait(policy);
     return true;
   });
 }
 
 bool Stream::synchronize(Deadline deadline, WaitPolicy policy) {
-  return all_of_it([&](const Event& event) { return event.wait(deadline, policy); });
+  return for_all_work([&](const Event& event) { return event.wait(deadline, policy); });
 }
 
 bool Stream::ready() {
-  return all_of_it([](const Event& event) { return event.ready(); });
+  return for_all_work([](const Event& event) { return event.ready(); });
 }
 
 }  // namespace uptempo

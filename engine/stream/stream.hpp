@@ -3,14 +3,14 @@
 //   Stream stream{streams};
 //   stream.launch(saxpy, Grid{n}.by(256), y, x, 2.0f, n);
 //   const Event done = stream.record();
-//   other.wait(done);
+//   other.after(done);
 //   stream.synchronize();
 //
 // Cost:
 //   launch    One packet, published at once, without a completion signal.
 //   record()  One marker packet if the stream has work that no earlier marker covers; otherwise
 //             nothing.
-//   wait()    Nothing if the event is complete, is in the same hardware queue, or was already
+//   after()   Nothing if the event is complete, is in the same hardware queue, or was already
 //             waited for there. Remaining events share one packet per five events, before the
 //             stream's next work.
 // The counters markers, markers_elided, wait_packets and waits_elided (counters.hpp) count these.
@@ -26,7 +26,7 @@
 // size allocate. StreamsOptions::spill_bytes limits these blocks. A launch that finds too little
 // free waits as described under Back-pressure; a kernel that exceeds the whole limit is refused.
 //
-// Waiting for signals: wait(signal) stops the stream until the signal is zero, which is usually
+// Waiting for signals: after(signal) stops the stream until the signal is zero, which is usually
 // the host's action. This also stops the hardware queue, so the stream gets a queue of its own, or
 // the call is refused (StreamsOptions::own_queues). The same applies to a stream that waits for an
 // event after such a wait.
@@ -61,7 +61,7 @@
 #include "engine/stream/copy/copy_ends.hpp"
 #include "engine/stream/event/event.hpp"
 #include "engine/stream/event/timed_event.hpp"
-#include "engine/stream/queue/detail/stream_turn.hpp"
+#include "engine/stream/queue/detail/launch_reservation.hpp"
 #include "engine/stream/queue/stream_priority.hpp"
 #include "engine/stream/streams.hpp"
 
@@ -104,12 +104,12 @@ class Stream {
               const std::type_identity_t<Args>&... args) {
     detail::require_arguments<Args...>(kernel.info(), on.grid.lds_bytes, args...);
     detail::StreamQueue& queue = prepare();
-    detail::StreamTurn turn = detail::take_turn(queue, kernel.info(), on.grid);
-    turn.site = on.site;
+    detail::LaunchReservation reserved = detail::reserve_launch(queue, kernel.info(), on.grid);
+    reserved.site = on.site;
     aql::Packet64 packet;
-    detail::write_dispatch(packet, turn.block, *turn.shape, turn.shape->packet,
+    detail::write_dispatch(packet, reserved.block, *reserved.shape, reserved.shape->packet,
                            detail::ArgumentPlaces<Args...>(kernel.info().arguments), args...);
-    detail::launch(queue, std::move(turn), position_, packet);
+    detail::launch(queue, std::move(reserved), position_, packet);
     if (follows_others_) [[unlikely]]
       note_order();
   }
@@ -120,20 +120,20 @@ class Stream {
   void record(TimedEvent& event);
   // Later work of the stream begins after the event. Throws Error if that requires a separate
   // hardware queue and none is left.
-  void wait(const Event& event);
+  void after(const Event& event);
   // Later work of the stream begins when the caller's signal is zero. SignalSetBy::device: the
   // wait also holds up other streams of the hardware queue. Submitted work that does not depend on
   // later work of these streams must set the signal; otherwise the hardware queue stops forever.
   // The Signal may be destroyed before the wait is over; a bare handle must stay valid until then.
-  void wait(const Signal& signal, SignalSetBy setter = SignalSetBy::host) {
-    wait(signal.handle(), signal.lend(), setter);
+  void after(const Signal& signal, SignalSetBy setter = SignalSetBy::host) {
+    after(signal.handle(), signal.lend(), setter);
   }
-  void wait(hsa_signal_t signal, SignalSetBy setter = SignalSetBy::host) {
-    wait(signal, SignalLoan(), setter);
+  void after(hsa_signal_t signal, SignalSetBy setter = SignalSetBy::host) {
+    after(signal, SignalLoan(), setter);
   }
   // Decrements the caller's signal when all earlier work of the stream is complete and its writes
   // are visible to the system. If the queue fails first, the signal keeps its value. Lifetime as
-  // for wait(). Throws Error like launch().
+  // for after(). Throws Error like launch().
   void signal(const Signal& signal) { this->signal(signal.handle(), signal.lend()); }
   void signal(hsa_signal_t signal) { this->signal(signal, SignalLoan()); }
 
@@ -203,10 +203,10 @@ class Stream {
   // it.
   detail::StreamQueue& prepare() {
     if (position_.empty() || !waits_.empty() || follows_others_) [[unlikely]]
-      settle();
+      begin_packet();
     return *queue_;
   }
-  void wait(hsa_signal_t signal, SignalLoan loan, SignalSetBy setter);
+  void after(hsa_signal_t signal, SignalLoan loan, SignalSetBy setter);
   void signal(hsa_signal_t signal, SignalLoan loan);
   struct Transfer;
   CopyPath fill_with(const CopyTarget& to, const CopyRows& rows, const void* pattern,
@@ -234,13 +234,13 @@ class Stream {
   }
   [[noreturn]] static void refuse_moved(const char* call);
   void take_queue();
-  void settle();
-  void settle_place();
+  void begin_packet();
+  void choose_queue();
   void put_waits();
-  // Legacy order: settle_order() orders the next packet after other streams' work; note_order()
+  // Legacy order: follow_default() orders the next packet after other streams' work; note_order()
   // records the last packet, so that other streams can follow it.
-  void settle_order();
-  void follow(detail::Standing standing);
+  void follow_default();
+  void follow(detail::LastWork last_work);
   void note_order() noexcept;
   void move_to(detail::StreamQueue& queue);
   void take_own_queue();
@@ -250,7 +250,7 @@ class Stream {
   bool is_behind_host() noexcept;
   // All work of the stream: the events that it waits for, and an event for its work in the queue.
   template <class F>
-  bool all_of_it(F&& is_over);
+  bool for_all_work(F&& is_over);
 
   std::shared_ptr<detail::StreamsState> streams_;  // null: moved from
   uint64_t number_;                                // unique among the streams of these Streams
@@ -258,7 +258,7 @@ class Stream {
   detail::StreamQueue* queue_ = nullptr;
   detail::StreamPosition position_;
   std::vector<Event> waits_;                 // for the next packet; at most one per timeline
-  std::vector<detail::Standing> to_follow_;  // of blocking streams; used by the default stream
+  std::vector<detail::LastWork> to_follow_;  // of blocking streams; used by the default stream
   std::vector<Event> gates_;                 // waits for the host that may be unfinished
   bool owns_queue_ = false;
   bool follows_others_ = false;  // it is, or is ordered against, a legacy default stream

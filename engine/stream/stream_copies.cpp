@@ -211,7 +211,7 @@ CopyPath Stream::put(Transfer transfer, const CopyOptions& options) {
     const size_t bytes = transfer.bytes();
     rows = {bytes, 1, bytes, bytes};
   }
-  if (follows_others_) settle_order();
+  if (follows_others_) follow_default();
   for (CopyEnd* end : {&transfer.to, &transfer.from}) {
     if (end->data != nullptr && end->place == CopyPlace::device && transfers.is_foreign(*end))
       end->place = CopyPlace::peer;

@@ -2,7 +2,7 @@
 //
 //   Streams streams{gpu};
 //   Stream upload{streams}, compute{streams};
-//   compute.wait(upload.record());
+//   compute.after(upload.record());
 //   compute.launch(saxpy, Grid{n}.by(256), y, x, 2.0f, n);
 //   streams.synchronize();
 //
@@ -61,7 +61,7 @@ enum class DefaultStreamOrder : uint8_t {
 
 struct StreamsOptions {
   uint32_t hardware_queues = 4;  // limit per priority and mask
-  uint32_t own_queues = 4;       // limit for streams that wait for the host (Stream::wait)
+  uint32_t own_queues = 4;       // limit for streams that wait for the host (Stream::after)
   DefaultStreamOrder default_order = DefaultStreamOrder::independent;
   CopyLimits copies{};
   CopyEngines engines{};

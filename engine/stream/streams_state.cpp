@@ -97,10 +97,10 @@ StreamQueue& StreamsState::make(StreamPriority priority, const std::vector<uint3
                               .patience = options_.patience,
                               .spill_bytes = options_.spill_bytes});
   place->queue->end_loans_by([this] { close_epochs(); });
-  const size_t standings = queues() + 1 + Transfers::kMostLanes;
+  const size_t works = queues() + 1 + Transfers::kMostLanes;
   {
     const std::lock_guard lock(order_mutex_);
-    blocking_.reserve(standings);
+    blocking_.reserve(works);
   }
   const std::lock_guard lock(mutex_);
   return *places_.emplace_back(std::move(place))->queue;
@@ -178,7 +178,7 @@ StreamQueue* StreamsState::try_own_queue(StreamPriority priority,
   }
   if (own >= options_.own_queues) {
     throw Error({.status = HSA_STATUS_ERROR_OUT_OF_RESOURCES,
-                 .call = "Stream::wait",
+                 .call = "Stream::after",
                  .asked = "a wait for an action of the host",
                  .found = fmt::format(
                      "the stream would block others that share its hardware queue, and all {} "
@@ -209,7 +209,7 @@ void StreamsState::for_each_queue(const std::function<void(StreamQueue&)>& f) {
 std::string StreamsState::flight_logs(const char* call, std::string (FlightLog::*as)() const) {
   std::string all;
   for_each_queue([&](StreamQueue& queue) {
-    const bool read = queue.usable() && queue.timeline().visit([&] {
+    const bool read = queue.usable() && queue.timeline().while_open([&] {
       all += (queue.flight_log(FlightScope::all).*as)();
     });
     if (!read)
@@ -224,47 +224,47 @@ uint32_t StreamsState::queues() {
   return static_cast<uint32_t>(places_.size());
 }
 
-void StreamsState::take_blocking(std::vector<Standing>& standings) {
+void StreamsState::take_blocking(std::vector<LastWork>& all) {
   const std::lock_guard lock(order_mutex_);
-  standings.insert(standings.end(), blocking_.begin(), blocking_.end());
+  all.insert(all.end(), blocking_.begin(), blocking_.end());
   blocking_.clear();
 }
 
-void StreamsState::note_blocking(const Standing& standing) noexcept {
+void StreamsState::note_blocking(const LastWork& last_work) noexcept {
   const std::lock_guard lock(order_mutex_);
-  if (standing.position.empty()) {
+  if (last_work.position.empty()) {
     // A lane completes its copies in order: the last one covers the earlier ones.
-    const Completion& copy = standing.copy.completion();
-    for (Standing& other : blocking_) {
+    const Completion& copy = last_work.copy.completion();
+    for (LastWork& other : blocking_) {
       if (!other.position.empty()) continue;
       if (LentSignal::are_in_order(copy, other.copy.completion())) return;
       if (!LentSignal::are_in_order(other.copy.completion(), copy)) continue;
-      other = standing;
+      other = last_work;
       return;
     }
-    blocking_.push_back(standing);
+    blocking_.push_back(last_work);
     return;
   }
-  auto at = std::ranges::find_if(blocking_, [&](const Standing& other) {
-    return other.queue == standing.queue && !other.position.empty();
+  auto at = std::ranges::find_if(blocking_, [&](const LastWork& other) {
+    return other.queue == last_work.queue && !other.position.empty();
   });
-  if (at == blocking_.end()) at = blocking_.insert(at, Standing{});
+  if (at == blocking_.end()) at = blocking_.insert(at, LastWork{});
   // For several streams in one queue, keep the last packet: an epoch covers everything before it.
   // The default stream must acquire what other agents and engines wrote for any of them.
   const bool acquires_system =
-      standing.position.acquires_system || (!at->position.empty() && at->position.acquires_system);
-  if (at->position.packet < standing.position.packet) *at = standing;
+      last_work.position.acquires_system || (!at->position.empty() && at->position.acquires_system);
+  if (at->position.packet < last_work.position.packet) *at = last_work;
   at->position.acquires_system = acquires_system;
 }
 
-Standing StreamsState::default_standing() {
+LastWork StreamsState::default_last_work() {
   const std::lock_guard lock(order_mutex_);
   return default_;
 }
 
-void StreamsState::note_default(const Standing& standing) noexcept {
+void StreamsState::note_default(const LastWork& last_work) noexcept {
   const std::lock_guard lock(order_mutex_);
-  default_ = standing;
+  default_ = last_work;
   default_sequence_.fetch_add(1, std::memory_order_release);
 }
 

@@ -51,16 +51,16 @@ class StreamsState {
   void give_back_own_queue(StreamQueue& queue) noexcept;
 
   // Legacy order.
-  // Moves the standings of all blocking streams to `standings`: one per queue and lane that they
+  // Moves the last work of all blocking streams to `all`: one per queue and lane that they
   // have used since the last call. Throws std::bad_alloc and changes nothing.
-  void take_blocking(std::vector<Standing>& standings);
-  void note_blocking(const Standing& standing) noexcept;
-  // Number of submissions to the default stream, and its standing.
+  void take_blocking(std::vector<LastWork>& all);
+  void note_blocking(const LastWork& last_work) noexcept;
+  // Number of submissions to the default stream, and its last work.
   uint64_t default_sequence() const noexcept {
     return default_sequence_.load(std::memory_order_acquire);
   }
-  Standing default_standing();
-  void note_default(const Standing& standing) noexcept;
+  LastWork default_last_work();
+  void note_default(const LastWork& last_work) noexcept;
 
   // Starts at 1 and is never repeated; the address of a stream may be.
   uint64_t next_stream_number() noexcept { return ++stream_numbers_; }
@@ -103,9 +103,9 @@ class StreamsState {
   std::mutex making_mutex_;
   std::mutex mutex_;  // protects places_; launches do not take it
   std::vector<std::unique_ptr<Place>> places_;
-  std::mutex order_mutex_;          // protects the standings
-  std::vector<Standing> blocking_;  // has room for every queue and every lane
-  Standing default_;
+  std::mutex order_mutex_;          // protects the members below
+  std::vector<LastWork> blocking_;  // has room for every queue and every lane
+  LastWork default_;
   std::atomic<uint64_t> default_sequence_{0};
 };
 

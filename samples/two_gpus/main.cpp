@@ -56,7 +56,7 @@ struct Half {
 
 void step(Half& half, const Half& other, uint32_t number) {
   // The other GPU has sent its edge, and has read the halo that this step's copy overwrites.
-  half.stream.wait(other.sent);
+  half.stream.after(other.sent);
   const DeviceBuffer<float>&from = half.copies[number % 2], &to = half.copies[1 - number % 2];
   half.stream.launch(half.add, Grid{kHalf}.by(256), to.data() + 1, from.data(), from.data() + 2,
                      kHalf);

@@ -173,7 +173,7 @@ TEST_CASE_METHOD(OnDevice, "a Queue describes how it publishes, and with which r
 
 TEST_CASE_METHOD(OnDevice, "a Queue describes other ways of publishing with their reasons",
                  "[describe]") {
-  const Queue asked{gpu, {.packets = 64, .access = AccessWish::hsa_calls}};
+  const Queue asked{gpu, {.packets = 64, .access = RingAccessMode::hsa_calls}};
   CHECK(value_of(asked.describe(), "publication") == "by HSA calls: the caller asked for it");
   SharedQueue shared{gpu, {.packets = 64}};
   const Queue producer = shared.producer();

@@ -74,13 +74,13 @@ void TakenGraph::launch(hipStream_t stream) {
       replaced_.clear();
     }
     lock.emplace(last_queue_->mutex);
-    hip::wait(last_queue_->queue, stream);
+    hip::after(last_queue_->queue, stream);
   } catch (const std::exception& error) {
     throw NotLaunched(error.what());
   }
   last_ = graph_->replay(last_queue_->queue);
   try {
-    hip::wait(stream, last_queue_->queue);
+    hip::after(stream, last_queue_->queue);
   } catch (const std::exception&) {
     last_.wait();  // so that the stream's later work follows
   }

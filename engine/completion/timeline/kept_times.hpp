@@ -41,8 +41,8 @@ class KeptTimes {
   void forget(size_t place) noexcept { entries_[place] = {}; }
   // True if the place holds, or will hold, the times of `value`.
   bool has(size_t place, uint64_t value) const noexcept { return entries_[place].value == value; }
-  // Sets `event` to the time of a timed publication's last packet: at once if it is known, otherwise
-  // when it is read. Throws std::bad_alloc and changes nothing.
+  // Sets `event` to the time of a timed publication's last packet: at once if it is known,
+  // otherwise when it is read. Throws std::bad_alloc and changes nothing.
   void want(size_t place, const Completion& publication, const std::shared_ptr<EventTime>& event);
   // Reads the times of a completed publication; once, however often it is called.
   void keep(size_t place);

@@ -12,7 +12,7 @@
 //   owner       has_room, pending, oldest_pending, begin, cancel, set_timed, is_timed, signal_of,
 //               try_reclaim_oldest. It takes no lock.
 //   any thread  the other functions. read() and has_fired() require that the signals still exist
-//               (visitors.hpp).
+//               (signal_readers.hpp).
 #pragma once
 
 #include <hsa/hsa.h>

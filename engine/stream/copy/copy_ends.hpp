@@ -22,7 +22,7 @@
 //
 // Paths:
 //   engine  A copy engine (SDMA), ordered by signals. All places, 1-D only. Not for a stream that
-//           waits for the host (Stream::wait(signal), or an event after one): a copy engine
+//           waits for the host (Stream::after(signal), or an event after one): a copy engine
 //           executes its ring in order, so a copy that waits for the host would delay those of
 //           other streams.
 //   kernel  A kernel of kernels/transfer.cl on the stream's own hardware queue; needs no signal and

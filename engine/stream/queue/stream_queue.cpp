@@ -78,35 +78,38 @@ StreamQueue::StreamQueue(const Parts& parts, std::span<const hsa_signal_t> signa
       shapes_(facts(), kInBetween),
       closers_(timeline_.places()) {}
 
-StreamQueue::Turn StreamQueue::take_turn(const KernelInfo& kernel, const Grid& grid,
-                                         bool with_block) {
-  Turn turn{.lock = std::unique_lock(mutex_), .shape = &shapes_.of(kernel, grid), .block = nullptr};
-  const auto takes_block = [&] { return with_block && turn.shape->block_bytes != 0; };
-  if (has_turn(*turn.shape, takes_block(), turn.block)) [[likely]]
-    return turn;
+StreamQueue::Reservation StreamQueue::reserve_launch(const KernelInfo& kernel, const Grid& grid,
+                                                     bool with_block) {
+  Reservation reserved{
+      .lock = std::unique_lock(mutex_), .shape = &shapes_.of(kernel, grid), .block = nullptr};
+  const auto takes_block = [&] { return with_block && reserved.shape->block_bytes != 0; };
+  if (try_reserve_launch(*reserved.shape, takes_block(), reserved.block)) [[likely]]
+    return reserved;
   Waiter waiter(stream_options_.patience);
   do {
-    wait_for_turn(turn.lock, kernel, takes_block() ? turn.shape->block_bytes : 0, waiter);
-    turn.shape = &shapes_.of(kernel, grid);  // another stream may have used its place
-  } while (!has_turn(*turn.shape, takes_block(), turn.block));
-  return turn;
+    wait_for_launch(reserved.lock, kernel, takes_block() ? reserved.shape->block_bytes : 0, waiter);
+    reserved.shape = &shapes_.of(kernel, grid);  // another stream may have used its place
+  } while (!try_reserve_launch(*reserved.shape, takes_block(), reserved.block));
+  return reserved;
 }
 
-StreamTurn take_turn(StreamQueue& queue, const KernelInfo& kernel, const Grid& grid) {
-  return queue.take_turn(kernel, grid);
+LaunchReservation reserve_launch(StreamQueue& queue, const KernelInfo& kernel, const Grid& grid) {
+  return queue.reserve_launch(kernel, grid);
 }
-StreamTurn take_turn_at(StreamQueue& queue, const KernelInfo& kernel, const Grid& grid) {
-  return queue.take_turn_at(kernel, grid);
+LaunchReservation reserve_launch_at(StreamQueue& queue, const KernelInfo& kernel,
+                                    const Grid& grid) {
+  return queue.reserve_launch_at(kernel, grid);
 }
-bool try_take_block(StreamQueue& queue, StreamTurn& turn) noexcept {
-  return queue.try_take_block(turn);
+bool try_take_block(StreamQueue& queue, LaunchReservation& reserved) noexcept {
+  return queue.try_take_block(reserved);
 }
-void launch(StreamQueue& queue, StreamTurn&& turn, StreamPosition& position,
+void launch(StreamQueue& queue, LaunchReservation&& reserved, StreamPosition& position,
             aql::Packet64& packet) noexcept {
-  queue.launch(std::move(turn), position, packet);
+  queue.launch(std::move(reserved), position, packet);
 }
 
-bool StreamQueue::has_turn(const DispatchShape& shape, bool takes_block, std::byte*& block) {
+bool StreamQueue::try_reserve_launch(const DispatchShape& shape, bool takes_block,
+                                     std::byte*& block) {
   check_failed();
   if (shape.reads_packet) [[unlikely]]
     make_holds();
@@ -163,8 +166,8 @@ bool StreamQueue::add_spill(std::unique_lock<std::mutex>& lock, const KernelInfo
   return true;
 }
 
-void StreamQueue::wait_for_turn(std::unique_lock<std::mutex>& lock, const KernelInfo& kernel,
-                                uint32_t block_bytes, Waiter& waiter) {
+void StreamQueue::wait_for_launch(std::unique_lock<std::mutex>& lock, const KernelInfo& kernel,
+                                  uint32_t block_bytes, Waiter& waiter) {
   const bool lacks_spill = is_large(block_bytes) && !spills_.has_free(block_bytes);
   if (lacks_spill && add_spill(lock, kernel, block_bytes)) return;
   if (try_wait_for_room(lock, waiter)) return;
@@ -276,26 +279,27 @@ void StreamQueue::mark() noexcept {
   count(&CounterBlock::markers);
 }
 
-void StreamQueue::launch(Turn&& turn, StreamPosition& position, aql::Packet64& packet) noexcept {
-  const std::unique_lock lock = std::move(turn.lock);
+void StreamQueue::launch(Reservation&& reserved, StreamPosition& position,
+                         aql::Packet64& packet) noexcept {
+  const std::unique_lock lock = std::move(reserved.lock);
   const aql::HeaderFlags flags{
       .barrier = needs_barrier(position) ? Barrier::on : Barrier::off,
       .acquire = acquires_system_always_ || position.acquires_system || is_over(position)
                      ? FenceScope::system
                      : FenceScope::agent,
       .release = FenceScope::agent};
-  if (turn.wrote_arguments && turn.shape->block_bytes != 0) device_writes_.flush();
-  if (turn.block != nullptr) open_bytes_ += turn.shape->block_bytes;
+  if (reserved.wrote_arguments && reserved.shape->block_bytes != 0) device_writes_.flush();
+  if (reserved.block != nullptr) open_bytes_ += reserved.shape->block_bytes;
   const bool is_long =
       open_packets_.load(std::memory_order_relaxed) + 1 >= stream_options_.epoch_packets ||
       open_bytes_ >= options_.kernarg_bytes / kKernargShare;
   const bool closes = is_long && can_close();
   const uint64_t epoch = open_epoch();
-  if (turn.shape->reads_packet) [[unlikely]] {
+  if (reserved.shape->reads_packet) [[unlikely]] {
     writer_->hold({1, writer_->next_index()}, {.owner = &timeline_, .value = epoch});
     open_holds_ = true;
   }
-  follow(position, publish(packet, flags, closes, turn.site), epoch);
+  follow(position, publish(packet, flags, closes, reserved.site), epoch);
   position.acquires_system = false;
 }
 
@@ -369,7 +373,7 @@ bool StreamQueue::is_implied(const Event& event, StreamPosition& position) noexc
   return true;
 }
 
-void StreamQueue::wait_for(StreamPosition& position, std::span<const Event> events) {
+void StreamQueue::after(StreamPosition& position, std::span<const Event> events) {
   WaitSet waits;
   leave(position);
   for (const Event& event : events) {
@@ -428,7 +432,7 @@ void StreamQueue::put_wait(StreamPosition& position, WaitSet& waits) {
   waits = {};
 }
 
-Event StreamQueue::wait_for(StreamPosition& position, hsa_signal_t signal, SignalLoan loan) {
+Event StreamQueue::after(StreamPosition& position, hsa_signal_t signal, SignalLoan loan) {
   aql::BarrierAnd barrier{};
   barrier.dependencies[0] = signal;
   aql::Packet64 packet = aql::to_packet(barrier);

@@ -48,7 +48,7 @@
 #include "engine/dispatch/queue_resources.hpp"
 #include "engine/stream/event/event.hpp"
 #include "engine/stream/queue/cu_mask.hpp"
-#include "engine/stream/queue/detail/stream_turn.hpp"
+#include "engine/stream/queue/detail/launch_reservation.hpp"
 #include "engine/stream/queue/signal_waits.hpp"
 #include "engine/stream/queue/stream_priority.hpp"
 
@@ -86,36 +86,38 @@ class StreamQueue final : private StreamSpills, public QueueResources {
 
   const CuMask& cu_mask() const noexcept { return cu_mask_; }
 
-  using Turn = StreamTurn;
+  using Reservation = LaunchReservation;
   // Throws Error for a geometry that kernel or agent cannot run, if no room becomes available in
   // time, and if the queue has failed.
-  Turn take_turn(const KernelInfo& kernel, const Grid& grid) {
-    return take_turn(kernel, grid, true);
+  Reservation reserve_launch(const KernelInfo& kernel, const Grid& grid) {
+    return reserve_launch(kernel, grid, true);
   }
-  // Like take_turn(), but the caller provides a ready block; Turn::block is null.
-  Turn take_turn_at(const KernelInfo& kernel, const Grid& grid) {
-    return take_turn(kernel, grid, false);
+  // Like reserve_launch(), but the caller provides a ready block; Reservation::block is null.
+  Reservation reserve_launch_at(const KernelInfo& kernel, const Grid& grid) {
+    return reserve_launch(kernel, grid, false);
   }
   // Allocates a block after all. Returns false if none is free; the caller must then give up the
-  // turn.
-  bool try_take_block(Turn& turn) noexcept { return try_take(turn.shape->block_bytes, turn.block); }
+  // reservation.
+  bool try_take_block(Reservation& reserved) noexcept {
+    return try_take(reserved.shape->block_bytes, reserved.block);
+  }
   // Publishes `packet`, which is complete except for its header and completion signal.
-  void launch(Turn&& turn, StreamPosition& position, aql::Packet64& packet) noexcept;
+  void launch(Reservation&& reserved, StreamPosition& position, aql::Packet64& packet) noexcept;
 
-  // Returns an event for all work up to the position. Throws Error like take_turn().
+  // Returns an event for all work up to the position. Throws Error like reserve_launch().
   Event event_for(StreamPosition& position);
   // Like event_for(), and records the completion time. If the position was already complete,
   // returns an event without source and does not set `time`. Requires a position that is not empty.
   Event timed_event_for(StreamPosition& position, const std::shared_ptr<EventTime>& time);
   // Returns an event for all packets so far. Empty if nothing is unfinished.
   Event event_for_all();
-  // Makes later packets of the stream wait for the events. Throws Error like take_turn().
-  void wait_for(StreamPosition& position, std::span<const Event> events);
+  // Makes later packets of the stream wait for the events. Throws Error like reserve_launch().
+  void after(StreamPosition& position, std::span<const Event> events);
   // Makes later packets of the stream wait until a caller's signal is zero. The returned event
   // completes at that point. Keeps the loan until then.
-  Event wait_for(StreamPosition& position, hsa_signal_t signal, SignalLoan loan);
+  Event after(StreamPosition& position, hsa_signal_t signal, SignalLoan loan);
   // Decrements a caller's signal after all packets up to the position. Keeps the loan until then.
-  // Throws Error like take_turn().
+  // Throws Error like reserve_launch().
   void signal(StreamPosition& position, hsa_signal_t signal, SignalLoan loan);
 
   // Orders later packets of the stream after another position in this queue.
@@ -150,8 +152,8 @@ class StreamQueue final : private StreamSpills, public QueueResources {
   void end_loans_by(std::function<void()> callback) { end_loans_ = std::move(callback); }
 
  private:
-  Turn take_turn(const KernelInfo& kernel, const Grid& grid, bool with_block);
-  bool has_turn(const DispatchShape& shape, bool takes_block, std::byte*& block);
+  Reservation reserve_launch(const KernelInfo& kernel, const Grid& grid, bool with_block);
+  bool try_reserve_launch(const DispatchShape& shape, bool takes_block, std::byte*& block);
   // Number of free slots that a packet of the open epoch requires. Only a marker frees the slots
   // that the epoch holds, so one slot is kept for it.
   uint64_t slots_for_open(bool holds) const noexcept { return holds || open_holds_ ? 2 : 1; }
@@ -164,8 +166,8 @@ class StreamQueue final : private StreamSpills, public QueueResources {
   // The same, but throws Error at the deadline. It names the resource.
   void wait_for_room(std::unique_lock<std::mutex>& lock, Waiter& waiter);
   // The same for a dispatch, which may instead lack memory for a block larger than a slab.
-  void wait_for_turn(std::unique_lock<std::mutex>& lock, const KernelInfo& kernel,
-                     uint32_t block_bytes, Waiter& waiter);
+  void wait_for_launch(std::unique_lock<std::mutex>& lock, const KernelInfo& kernel,
+                       uint32_t block_bytes, Waiter& waiter);
   bool is_large(uint32_t block_bytes) const noexcept {
     return block_bytes > kernargs_.slab_bytes();
   }

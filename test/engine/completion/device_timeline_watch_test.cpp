@@ -40,9 +40,9 @@ TEST_CASE("a watch that stops waits until the end of the Runtime is done with th
   const uint64_t value = timeline.begin(signal.handle());
   detail::TimelineWatch watch(Session::current());
   watch.start(timeline, runtime->gpu());
-  // A visitor keeps the timeline from closing.
+  // A reader keeps the timeline from closing.
   hsa_signal_t found{0};
-  REQUIRE(timeline.begin_lookout(value, found) == Timeline::Lookout::leads);
+  REQUIRE(timeline.begin_sleep(value, found) == Timeline::SleepRole::leads);
   std::thread destroyer([&] { runtime.reset(); });
   while (!timeline.failed()) std::this_thread::sleep_for(100us);
 
@@ -53,7 +53,7 @@ TEST_CASE("a watch that stops waits until the end of the Runtime is done with th
   });
   std::this_thread::sleep_for(30ms);
   CHECK_FALSE(stopped);
-  timeline.end_lookout(value);
+  timeline.end_sleep(value);
   destroyer.join();
   owner.join();
   CHECK(stopped);

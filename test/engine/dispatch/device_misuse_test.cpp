@@ -199,7 +199,7 @@ TEST_CASE_METHOD(OnDevice, "a batch and a recording that are moved keep their wo
   CHECK(hsa_signal_load_scacquire(done.handle()) == 0);
   // NOLINTBEGIN(bugprone-use-after-move): the subject
   check_all_report({{"dispatch", [&] { batch.dispatch(fill, Grid{64}, data.data(), 1u); }},
-                    {"wait", [&] { batch.wait(done); }},
+                    {"wait", [&] { batch.after(done); }},
                     {"complete_with", [&] { batch.complete_with(done); }},
                     {"submit", [&] { (void)batch.submit(); }}},
                    "this one was moved from");
@@ -296,7 +296,7 @@ TEST_CASE_METHOD(OnDevice, "a moved-from signal is refused where one is required
   const Signal moved{std::move(signal)};
   // NOLINTBEGIN(bugprone-use-after-move): the subject
   CHECK(contains(error_of<Error>([&] { batch.complete_with(signal); }), "an empty Signal"));
-  CHECK(contains(error_of<Error>([&] { stream.wait(signal); }), "the null signal"));
+  CHECK(contains(error_of<Error>([&] { stream.after(signal); }), "the null signal"));
   // NOLINTEND(bugprone-use-after-move)
 }
 
@@ -487,6 +487,6 @@ TEST_CASE("streams and launchers refuse their use after the runtime was destroye
   CHECK(event.ready());
   event.wait();
   timed.wait();
-  other.wait(event);
+  other.after(event);
   stream.host_wrote();
 }

@@ -115,7 +115,7 @@ TEST_CASE_METHOD(OnPeers, "a batch of one GPU waits on the device for a batch of
     batches[0].submit();
     for (uint32_t hop = 0; hop < kHops; ++hop) {
       const size_t which = (hop + 1) % 2;
-      batches[which].wait(done[hop]);
+      batches[which].after(done[hop]);
       batches[which]
           .dispatch(programs[which].increment, kBatchGrid, words.data(), hop)
           .reads(words.data(), kBatchItems)
@@ -136,7 +136,7 @@ TEST_CASE_METHOD(OnPeers, "a batch may be submitted before the batch that it wai
   Queue first{gpus[0]}, second{gpus[1]};
   BatchSubmitter setter{first}, waiter{second};
   const Signal done{SignalKind::interrupt, 1};
-  waiter.wait(done);
+  waiter.after(done);
   waiter.dispatch(programs[1].increment, kBatchGrid, words.data(), 0u);
   const Completion end = waiter.submit();
   CHECK_FALSE(end.ready());
@@ -149,7 +149,7 @@ TEST_CASE_METHOD(OnPeers, "a batch may be submitted before the batch that it wai
   CHECK(download(copier, words) == incremented(4, 2, 1));
   Signal empty{SignalKind::interrupt, 0};
   const Signal moved_to = std::move(empty);
-  CHECK(contains(error_of<Error>([&] { waiter.wait(empty); }), "an empty Signal"));
+  CHECK(contains(error_of<Error>([&] { waiter.after(empty); }), "an empty Signal"));
 }
 
 TEST_CASE_METHOD(OnPeers, "a batch per GPU, from one thread and from a thread each",

@@ -157,7 +157,7 @@ TEST_CASE_METHOD(ReusedQueues, "as many HSA queues exist as were in use at a tim
 
 TEST_CASE_METHOD(ReusedQueues, "a queue of another size or access gets another HSA queue",
                  "[reuse]") {
-  const auto number = [&](uint32_t packets, AccessWish access) {
+  const auto number = [&](uint32_t packets, RingAccessMode access) {
     QueueOptions options = kSmall;
     options.packets = packets;
     options.access = access;
@@ -166,14 +166,14 @@ TEST_CASE_METHOD(ReusedQueues, "a queue of another size or access gets another H
     CHECK(queue.ring_size() == packets);
     return queue.handle()->id;
   };
-  const uint64_t small = number(256, AccessWish::automatic);
-  const uint64_t large = number(512, AccessWish::automatic);
+  const uint64_t small = number(256, RingAccessMode::automatic);
+  const uint64_t large = number(512, RingAccessMode::automatic);
   // A tool may count the packets of a queue itself.
-  const uint64_t by_calls = number(256, AccessWish::hsa_calls);
+  const uint64_t by_calls = number(256, RingAccessMode::hsa_calls);
   CHECK(std::set{small, large, by_calls}.size() == 3);
-  CHECK(number(256, AccessWish::hsa_calls) == by_calls);
-  CHECK(number(512, AccessWish::automatic) == large);
-  CHECK(number(256, AccessWish::automatic) == small);
+  CHECK(number(256, RingAccessMode::hsa_calls) == by_calls);
+  CHECK(number(512, RingAccessMode::automatic) == large);
+  CHECK(number(256, RingAccessMode::automatic) == small);
 }
 
 TEST_CASE_METHOD(ReusedQueues, "a reused HSA queue has the state of a new one", "[reuse]") {

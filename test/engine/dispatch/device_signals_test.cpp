@@ -28,7 +28,7 @@ using uptempo::test::soon;
 
 }  // namespace
 
-// The order of declarations that the header of BatchSubmitter::wait() shows.
+// The order of declarations that the header of BatchSubmitter::after() shows.
 TEST_CASE_METHOD(OnDevice, "a caller's signal may be destroyed before the queues that use it",
                  "[dispatch]") {
   const Program program{gpu, builtin_kernels::basics()};
@@ -40,7 +40,7 @@ TEST_CASE_METHOD(OnDevice, "a caller's signal may be destroyed before the queues
     const Signal halo{SignalKind::interrupt, 1};
     first.dispatch(fill, Grid{1}, values.data(), 1u);
     first.complete_with(halo);
-    second.wait(halo);
+    second.after(halo);
     second.dispatch(fill, Grid{1}, values.data() + 1, 2u);
     first.submit();
     second.submit().wait();
@@ -49,12 +49,12 @@ TEST_CASE_METHOD(OnDevice, "a caller's signal may be destroyed before the queues
     Queue left{gpu}, right{gpu};
     BatchSubmitter first{left, {.timing = Timing::batch}}, second{right};
     const Signal gate;
-    first.wait(gate);
+    first.after(gate);
     first.dispatch(fill, Grid{1}, values.data(), 1u);
     {
       const Signal halo;
       first.complete_with(halo);
-      second.wait(halo);
+      second.after(halo);
     }
     // ROCr would give these the memory of a destroyed one.
     std::vector<Signal> others(64);
@@ -72,7 +72,7 @@ TEST_CASE_METHOD(OnDevice, "a caller's signal may be destroyed before the queues
     BatchSubmitter first{left}, second{right};
     const Signal halo;
     first.complete_with(halo);
-    second.wait(halo);
+    second.after(halo);
     second.clear();
     first.clear();
     first.dispatch(fill, Grid{1}, values.data(), 1u);
@@ -93,8 +93,8 @@ TEST_CASE_METHOD(OnDevice, "a shared queue keeps the signals of work that it giv
     Queue mine = shared.producer();
     BatchSubmitter batch{mine};
     const Signal inner, own;
-    batch.wait(gate);
-    batch.wait(inner);
+    batch.after(gate);
+    batch.after(inner);
     batch.complete_with(own);
     batch.submit();
     hsa_signal_store_screlease(inner.handle(), 0);
@@ -118,7 +118,7 @@ TEST_CASE_METHOD(OnDevice, "a batch without packets sets its completion signal",
   for (const auto submit : submits) {
     const Signal halo;
     first.complete_with(halo);
-    second.wait(halo);
+    second.after(halo);
     const Completion set = submit(first);
     CHECK(first.size() == 0);
     CHECK(second.submit().wait(soon()));
@@ -135,7 +135,7 @@ TEST_CASE_METHOD(OnDevice, "a queue whose signal is lent goes on with its others
   const Signal gate;
   Queue queue{gpu, {.packets = 256, .publications = 2}};
   BatchSubmitter batch{queue};
-  batch.wait(gate);
+  batch.after(gate);
   batch.dispatch(empty, Grid{64});
   const Completion done = batch.submit();
   batch.dispatch(empty, Grid{64});

@@ -283,7 +283,7 @@ TEST_CASE("streams keep the packets of running kernels, also when signals are sh
     for (uint32_t number = 0; number < kLaunches; ++number) {
       Stream& stream = streams[random() % streams.size()];
       stream.launch(random() % 4 == 0 ? other : reader, Grid{1}, number);
-      if (random() % 16 == 0) stream.wait(event);
+      if (random() % 16 == 0) stream.after(event);
       if (random() % 64 == 0) event = stream.record();
     }
     devices.streams().synchronize();

@@ -22,7 +22,7 @@ Inherited::Inherited(const Agent& gpu, Queue& queue, const Fill& fill, std::span
   node_.emplace(recording_.dispatch(fill, Grid{kWords}, words_, 1u));
   {
     BatchSubmitter batch{queue};
-    batch.wait(gate);
+    batch.after(gate);
     batch.dispatch(fill, Grid{kWords}, words_, 2u);
     unfinished_ = batch.submit();
   }

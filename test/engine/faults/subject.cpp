@@ -128,7 +128,7 @@ class Round {
 
   Completion fill(Queue& queue, uint32_t part, uint32_t value, const Signal* after = nullptr) {
     BatchSubmitter batch{queue};
-    if (after != nullptr) batch.wait(*after);
+    if (after != nullptr) batch.after(*after);
     batch.dispatch(*fill_, Grid{kPart}, words_->data() + part * kPart, value);
     return batch.submit(Deadline::after(plan_.patience));
   }

@@ -94,23 +94,23 @@ TEST_CASE("HIP streams and events wait for completions and events") {
   ok(hipHostMalloc(&host, kLength * sizeof(uint32_t), hipHostMallocDefault));
   hipEvent_t event = nullptr;
   ok(hipEventCreateWithFlags(&event, hipEventDisableTiming));
-  hip::wait(stream, Completion{});
-  hip::wait(stream, Event{});
+  hip::after(stream, Completion{});
+  hip::after(stream, Event{});
   hip::record(event, Completion{});
   ok(hipEventSynchronize(event));
   for (uint32_t i = 0; i < 20; ++i) {
     chain.hip(stream, i, 10);
-    hip::wait(queue, stream);
+    hip::after(queue, stream);
     world.launch(queue, chain, 2);
     const Completion batch = queue.last_submitted();
     if (i % 2 == 0) {
-      hip::wait(other, batch);
+      hip::after(other, batch);
     } else {
       hip::record(event, batch);
       ok(hipStreamWaitEvent(other, event, 0));
     }
     chain.hip(other, 3);
-    hip::wait(mine, other);
+    hip::after(mine, other);
     mine.launch(world.link, world.grid, chain.data(), i);
     chain.uptempo(i);
     if (i % 4 < 2) {
@@ -122,7 +122,7 @@ TEST_CASE("HIP streams and events wait for completions and events") {
     }
     const Event done = mine.record();
     if (i % 2 == 0) {
-      hip::wait(i % 4 == 0 ? hipStreamPerThread : stream, done);
+      hip::after(i % 4 == 0 ? hipStreamPerThread : stream, done);
       if (i % 4 == 0) {
         ok(hipEventRecord(event, hipStreamPerThread));
         ok(hipStreamWaitEvent(stream, event, 0));
@@ -153,16 +153,16 @@ TEST_CASE("a HIP stream waits for a completion and an event without the completi
     const Gate gate;
     gate.put_in(queue);
     world.launch(queue, chain, 2);
-    hip::wait(stream, queue.last_submitted());
+    hip::after(stream, queue.last_submitted());
     chain.hip(stream, 3);
     CHECK(hipStreamQuery(stream) == hipErrorNotReady);
     gate.open();
-    hip::wait(mine, stream);
+    hip::after(mine, stream);
     mine.launch(world.link, world.grid, chain.data(), 4);
     chain.uptempo(4);
-    hip::wait(stream, mine.record());
+    hip::after(stream, mine.record());
     chain.hip(stream, 5);
-    hip::wait(queue, stream);
+    hip::after(queue, stream);
   }
   queue.wait();
   CHECK(handed_back() == before);
@@ -184,7 +184,7 @@ TEST_CASE("the completion thread serves a batch with the caller's own signal") {
   const uint64_t before = handed_back();
   const Completion done = batch.submit();
   CHECK_FALSE(DeviceWait(done).packet);
-  hip::wait(stream, done);
+  hip::after(stream, done);
   chain.hip(stream, 3);
   gate.open();
   ok(hipStreamSynchronize(stream));
@@ -231,7 +231,7 @@ TEST_CASE("a queue may go on at once: its signals are reused after the waits") {
   Chain of_queue, of_stream;
   for (uint32_t i = 0; i < 100; ++i) {
     world.launch(queue, of_queue, i);
-    hip::wait(stream, queue.last_submitted());
+    hip::after(stream, queue.last_submitted());
     of_stream.hip(stream, i);
   }
   ok(hipStreamSynchronize(stream));
@@ -250,9 +250,9 @@ TEST_CASE("a queue is destroyed at once after a HIP stream was told to wait for 
     chain.hip(stream, i, 20);
     {
       Queue queue{world.gpu};
-      hip::wait(queue, stream);
+      hip::after(queue, stream);
       world.launch(queue, chain, i);
-      hip::wait(other, queue.last_submitted());
+      hip::after(other, queue.last_submitted());
     }
     chain.hip(other, i);
     hipEvent_t event = nullptr;
@@ -274,16 +274,16 @@ TEST_CASE("a HIP stream goes on when the publication that it waits for is lost")
   std::optional<Queue> queue{Queue{world->gpu, {.drain_timeout = std::chrono::milliseconds(1)}}};
   gate->put_in(*queue);
   SECTION("by its queue's destruction") {
-    hip::wait(stream, queue->last_submitted());
+    hip::after(stream, queue->last_submitted());
     queue.reset();
   }
   SECTION("by an invalid packet") {
     submit_invalid(*queue);
-    hip::wait(stream, queue->last_submitted());
+    hip::after(stream, queue->last_submitted());
     gate->open();
   }
   SECTION("by the end of the Runtime") {
-    hip::wait(stream, queue->last_submitted());
+    hip::after(stream, queue->last_submitted());
     gate.reset();
     world.reset();
   }
@@ -358,7 +358,7 @@ TEST_CASE("many threads wait for one completion, with the library's queues full 
     threads.emplace_back([&] {
       HipStream stream;
       for (uint32_t i = 0; i < kWaits; ++i) {
-        hip::wait(stream, done);
+        hip::after(stream, done);
         chain.hip(stream, i);
       }
       ++ready;

@@ -170,7 +170,7 @@ TEST_CASE("an error of the queue names a kernel that HIP has loaded") {
   OnDevice on;
   const Signal gate(SignalKind::interrupt, 1);
   BatchSubmitter batch(on.queue);
-  batch.wait(gate);
+  batch.after(gate);
   batch.dispatch(hip::kernel(nothing), Grid{64});
   const Completion completion = batch.submit();
   const std::string error = error_of([&] { on.queue.drain(Deadline::now()); });

@@ -39,9 +39,9 @@ TEST_CASE("a queue follows a HIP stream, and a HIP stream follows a queue") {
   HipStream stream;
   Chain chain;
   chain.hip(stream, 1, 100);
-  hip::wait(queue, stream);
+  hip::after(queue, stream);
   world.launch(queue, chain, 2);
-  hip::wait(stream, queue);
+  hip::after(stream, queue);
   chain.hip(stream, 3);
   ok(hipStreamSynchronize(stream));
   chain.check();
@@ -58,11 +58,11 @@ TEST_CASE("a wait does not block the host, and HIP's copies are covered") {
   const Gate gate;
   gate.put_in(queue);
   world.launch(queue, chain, 7);
-  hip::wait(stream, queue);
+  hip::after(stream, queue);
   chain.hip(stream, 3);
   ok(hipMemcpyAsync(host, chain.data(), kLength * sizeof(uint32_t), hipMemcpyDeviceToHost, stream));
   ok(hipMemsetAsync(chain.data(), 0, kLength * sizeof(uint32_t), stream));
-  hip::wait(queue, stream);
+  hip::after(queue, stream);
   world.launch(queue, chain, 9);
   const Completion end = queue.last_submitted();
   CHECK_FALSE(end.ready());
@@ -103,14 +103,14 @@ TEST_CASE("waits in random order give the results of one thread") {
     if (last[c] && *last[c] != actor) {
       const Actor before = *last[c];
       if (actor.is_queue && before.is_queue) {
-        hip::wait(a, queues[before.number]);
-        hip::wait(queues[actor.number], a);
+        hip::after(a, queues[before.number]);
+        hip::after(queues[actor.number], a);
       } else if (actor.is_queue) {
         // the legacy default stream stands for every blocking stream
         const bool through_default = is_legacy(before.number) && below(2) == 0;
-        hip::wait(queues[actor.number], through_default ? nullptr : streams[before.number]);
+        hip::after(queues[actor.number], through_default ? nullptr : streams[before.number]);
       } else if (before.is_queue) {
-        hip::wait(streams[actor.number], queues[before.number]);
+        hip::after(streams[actor.number], queues[before.number]);
       } else if (!is_legacy(actor.number) || !is_legacy(before.number) ||
                  (streams[actor.number] != nullptr && streams[before.number] != nullptr)) {
         hipEvent_t event = nullptr;
@@ -140,9 +140,9 @@ TEST_CASE("words are reused: thousands of waits need few") {
   Chain chain;
   for (int i = 0; i < 1000; ++i) {
     chain.hip(stream, 1);
-    hip::wait(queue, stream);
+    hip::after(queue, stream);
     world.launch(queue, chain, 2);
-    hip::wait(stream, queue);
+    hip::after(stream, queue);
     if (i % 20 == 19) ok(hipStreamSynchronize(stream));
   }
   ok(hipStreamSynchronize(stream));
@@ -163,11 +163,11 @@ TEST_CASE("threads wait at once, each with a queue and a stream of its own") {
       for (uint32_t i = 0; i < 50; ++i) {
         chain.hip(stream, i);
         ok(hipEventRecord(event, stream));
-        hip::wait(queue, event);
+        hip::after(queue, event);
         world.launch(queue, chain, i);
-        hip::wait(stream, queue.last_submitted());
+        hip::after(stream, queue.last_submitted());
         chain.hip(stream, i);
-        hip::wait(queue, stream);
+        hip::after(queue, stream);
         world.launch(queue, chain, i);
         hip::record(event, queue);
         ok(hipStreamWaitEvent(stream, event, 0));
@@ -188,11 +188,11 @@ TEST_CASE("nothing is enqueued for work that is known to be complete") {
   chain.hip(stream, 1);
   ok(hipStreamSynchronize(stream));
   const Completion before = queue.last_submitted();
-  hip::wait(queue, stream);
+  hip::after(queue, stream);
   CHECK(queue.last_submitted() == before);
   world.launch(queue, chain, 1);
   queue.wait();
-  hip::wait(stream, queue);
+  hip::after(stream, queue);
   CHECK(hipStreamQuery(stream) == hipSuccess);
   chain.check();
 }
@@ -204,20 +204,20 @@ TEST_CASE("the legacy default stream stands for all blocking streams") {
   Chain chain;
   SECTION("a queue waits for it") {
     chain.hip(blocking, 1, 200);
-    hip::wait(queue, hipStream_t{});
+    hip::after(queue, hipStream_t{});
     world.launch(queue, chain, 2);
   }
   SECTION("a queue waits for a blocking stream that follows it") {
     chain.hip(nullptr, 1, 200);
-    hip::wait(queue, blocking);
+    hip::after(queue, blocking);
     world.launch(queue, chain, 2);
   }
   SECTION("it waits for a queue") {
     HipStream slow;
     chain.hip(slow, 1, 200);
-    hip::wait(queue, slow);
+    hip::after(queue, slow);
     world.launch(queue, chain, 2);
-    hip::wait(hipStream_t{}, queue);
+    hip::after(hipStream_t{}, queue);
     chain.hip(blocking, 3);
   }
   queue.wait();
@@ -232,18 +232,18 @@ TEST_CASE("queues and HIP events wait for each other") {
   Chain chain;
   hipEvent_t event = nullptr;
   ok(hipEventCreate(&event));
-  hip::wait(queue, event);  // never recorded: complete
+  hip::after(queue, event);  // never recorded: complete
   CHECK(queue.last_submitted().ready());
   for (int i = 0; i < 20; ++i) {
     chain.hip(stream, 1, 20);
     ok(hipEventRecord(event, stream));
-    hip::wait(queue, event);
+    hip::after(queue, event);
     world.launch(queue, chain, 2);
     hip::record(event, queue);
     ok(hipStreamWaitEvent(stream, event, 0));
     chain.hip(stream, 3);
     ok(hipEventRecord(event, stream));
-    hip::wait(other, event);
+    hip::after(other, event);
     world.launch(other, chain, 4);
     hip::record(event, other);
     ok(hipStreamWaitEvent(stream, event, 0));
@@ -266,7 +266,7 @@ TEST_CASE("many unfinished events are waited for at once") {
     queues.emplace_back(world.gpu);
     chains[i].hip(stream, 1, 20);
     ok(hipEventRecord(events[i], stream));
-    hip::wait(queues[i], events[i]);
+    hip::after(queues[i], events[i]);
     world.launch(queues[i], chains[i], 2);
     hip::record(events[i], queues[i]);
   }
@@ -283,9 +283,9 @@ TEST_CASE("the thread's own default stream waits and is waited for") {
   Chain chain;
   for (int i = 0; i < 5; ++i) {
     chain.hip(hipStreamPerThread, 1, 50);
-    hip::wait(queue, hipStreamPerThread);
+    hip::after(queue, hipStreamPerThread);
     world.launch(queue, chain, 2);
-    hip::wait(hipStreamPerThread, queue);
+    hip::after(hipStreamPerThread, queue);
   }
   ok(hipStreamSynchronize(hipStreamPerThread));
   chain.check();
@@ -308,10 +308,10 @@ TEST_CASE("Uptempo's streams and HIP's streams and events wait for each other") 
     const uint32_t addend = random() % 100;
     chain.hip(hip_stream, addend, random() % 20);
     if (random() % 2 == 0) {
-      hip::wait(stream, hip_stream);
+      hip::after(stream, hip_stream);
     } else {
       ok(hipEventRecord(event, hip_stream));
-      hip::wait(stream, event);
+      hip::after(stream, event);
     }
     stream.launch(world.link, world.grid, chain.data(), addend);
     chain.uptempo(addend);
@@ -324,14 +324,14 @@ TEST_CASE("Uptempo's streams and HIP's streams and events wait for each other") 
                   by_engine);
     }
     HipStream& next = theirs[random() % theirs.size()];
-    for (HipStream& each : theirs) hip::wait(each, stream);
+    for (HipStream& each : theirs) hip::after(each, stream);
     if (random() % 2 == 0) {
       hip::record(event, stream);
       ok(hipStreamWaitEvent(next, event, 0));
     }
     chain.hip(next, 1);
-    for (Stream& each : mine) hip::wait(each, next);
-    for (HipStream& each : theirs) hip::wait(each, mine[0]);
+    for (Stream& each : mine) hip::after(each, next);
+    for (HipStream& each : theirs) hip::after(each, mine[0]);
   }
   ok(hipDeviceSynchronize());
   streams.synchronize();
@@ -350,12 +350,12 @@ TEST_CASE("waits through streams that share a hardware queue do not deadlock") {
   for (int round = 0; round < 3; ++round) {
     for (HipStream& stream : streams) {
       chain.hip(stream, 1, 10);
-      hip::wait(queue, stream);
+      hip::after(queue, stream);
       world.launch(queue, chain, 2);
-      hip::wait(stream, queue);
-      hip::wait(other, stream);
+      hip::after(stream, queue);
+      hip::after(other, stream);
       world.launch(other, chain, 3);
-      for (HipStream& each : streams) hip::wait(each, other);
+      for (HipStream& each : streams) hip::after(each, other);
     }
   }
   ok(hipDeviceSynchronize());
@@ -371,24 +371,24 @@ TEST_CASE("a HIP stream goes on when the queue that it waits for fails") {
   {
     Queue queue{world.gpu, {.drain_timeout = std::chrono::milliseconds(1)}};
     gate.put_in(queue);
-    hip::wait(stream, queue);
+    hip::after(stream, queue);
     chain.hip(stream, 3);
     SECTION("by an invalid packet") {
       submit_invalid(queue);
       gate.open();
       CHECK_THROWS_AS(queue.wait(), Error);
-      CHECK_THROWS_AS(hip::wait(stream, queue), Error);
+      CHECK_THROWS_AS(hip::after(stream, queue), Error);
       chain.hip(stream, 4);
-      CHECK_THROWS_AS(hip::wait(queue, stream), Error);
+      CHECK_THROWS_AS(hip::after(queue, stream), Error);
     }
     SECTION("by its destruction") {}
   }
   ok(hipStreamSynchronize(stream));
   chain.check();
   // Other queues are not affected.
-  hip::wait(next, stream);
+  hip::after(next, stream);
   world.launch(next, chain, 5);
-  hip::wait(stream, next);
+  hip::after(stream, next);
   ok(hipStreamSynchronize(stream));
   chain.check();
 }
@@ -399,8 +399,8 @@ TEST_CASE("what cannot wait is refused by name") {
   HipStream stream;
   SECTION("a captured stream") {
     ok(hipStreamBeginCapture(stream, hipStreamCaptureModeThreadLocal));
-    const std::string to = test::error_of<Error>([&] { hip::wait(queue, stream); });
-    const std::string from = test::error_of<Error>([&] { hip::wait(stream, queue); });
+    const std::string to = test::error_of<Error>([&] { hip::after(queue, stream); });
+    const std::string from = test::error_of<Error>([&] { hip::after(stream, queue); });
     hipGraph_t graph = nullptr;
     ok(hipStreamEndCapture(stream, &graph));
     ok(hipGraphDestroy(graph));
@@ -409,19 +409,19 @@ TEST_CASE("what cannot wait is refused by name") {
   }
   SECTION("no event") {
     CHECK(test::error_of<Error>([&] {
-            hip::wait(queue, hipEvent_t{});
+            hip::after(queue, hipEvent_t{});
           }).starts_with("hipEventQuery: a HIP event"));
   }
   SECTION("a destroyed stream") {
     hipStream_t gone = nullptr;
     ok(hipStreamCreate(&gone));
     ok(hipStreamDestroy(gone));
-    CHECK(test::error_of<Error>([&] { hip::wait(queue, gone); }).starts_with("hipStreamGetFlags"));
+    CHECK(test::error_of<Error>([&] { hip::after(queue, gone); }).starts_with("hipStreamGetFlags"));
   }
   SECTION("a queue that was moved from") {
     const Queue moved = std::move(queue);
-    CHECK_THROWS_AS(hip::wait(queue, stream), Error);
-    CHECK_THROWS_AS(hip::wait(stream, queue), Error);
+    CHECK_THROWS_AS(hip::after(queue, stream), Error);
+    CHECK_THROWS_AS(hip::after(stream, queue), Error);
   }
 }
 
@@ -434,7 +434,7 @@ TEST_CASE("HIP that submits later than it is called is refused", "[.deferred]") 
   Chain chain;
   world.launch(queue, chain, 1);
   chain.hip(stream, 2, 100'000);  // not finished before the next call
-  CHECK(test::error_of<Error>([&] { hip::wait(queue, stream); }).find("AMD_DIRECT_DISPATCH=0") !=
+  CHECK(test::error_of<Error>([&] { hip::after(queue, stream); }).find("AMD_DIRECT_DISPATCH=0") !=
         std::string::npos);
   ok(hipStreamSynchronize(stream));
 }
@@ -456,7 +456,7 @@ TEST_CASE("work that waits for what is submitted behind it hangs until the host 
     batch.submit();
   }
   world.launch(queue, chain, 1);
-  hip::wait(first, queue);
+  hip::after(first, queue);
   ok(hipStreamWriteValue64(second, memory, 0, 0));
   chain.hip(first, 2);
   const Completion work = queue.last_submitted();
@@ -468,7 +468,7 @@ TEST_CASE("work that waits for what is submitted behind it hangs until the host 
   ok(hipFree(memory));
 }
 
-// Without hip::wait, on purpose: for the fence checker's remedy. The stream's kernel ends only after
+// Without hip::after, on purpose: for the fence checker's remedy. The stream's kernel ends only after
 // the queue's, so the order is always missing.
 TEST_CASE("a HIP stream and a queue that do not wait for each other", "[.unordered]") {
   World world;

@@ -105,7 +105,7 @@ TEST_CASE("waits for streams of a lost GPU end with an Error", "[loss]") {
     Stream launches{streams}, copies{streams};
     launches.launch(world.gate, Grid{1}, world.words.data(), UINT32_MAX, world.words.data() + 1);
     const Event event = launches.record();
-    copies.wait(event);
+    copies.after(event);
     copies.copy(std::span(host), device);
     check_waits([&] { launches.synchronize(); }, [&] { copies.synchronize(); },
                 [&] { event.wait(); }, [&] { streams.synchronize(); });

@@ -152,7 +152,7 @@ TEST_CASE_METHOD(OnDevice, "a tool sees each packet exactly once, however it is 
     CHECK(download(copier, items)[0] == 286 * 64);
   }
   SECTION("by HSA calls on request") {
-    Queue queue{gpu, {.access = AccessWish::hsa_calls}};
+    Queue queue{gpu, {.access = RingAccessMode::hsa_calls}};
     CHECK(queue.pressure().access == aql::RingAccess::hsa_calls);
     const SeenOnce once(10);
     BatchSubmitter batch{queue};
@@ -192,7 +192,7 @@ TEST_CASE_METHOD(OnDevice, "a tool sees each packet exactly once, however it is 
     for (int i = 0; i < 150; ++i) {
       one.launch(counter, Grid{64}, items.data());
       two.launch(counter, Grid{64}, items.data());
-      if (i % 10 == 0) two.wait(one.record());
+      if (i % 10 == 0) two.after(one.record());
     }
     streams.synchronize();
   }
@@ -206,7 +206,7 @@ TEST_CASE("direct access on request bypasses a tool", "[profiled]") {
     const Program program{runtime.gpu(), builtin_kernels::basics()};
     const auto empty = program.kernel<>("empty");
     const uint64_t ran = executed().dispatches;
-    Queue queue{runtime.gpu(), {.access = AccessWish::direct}};
+    Queue queue{runtime.gpu(), {.access = RingAccessMode::direct}};
     CHECK(queue.pressure().access == aql::RingAccess::direct);
     BatchSubmitter batch{queue};
     for (int i = 0; i < 3; ++i) batch.dispatch(empty, Grid{64});
@@ -250,8 +250,9 @@ TEST_CASE_METHOD(OnDevice, "the finding names the tool's function and library", 
 TEST_CASE_METHOD(OnDevice, "queues that ROCr emulates by PM4 are written by HSA calls, always",
                  "[profiled]") {
   CHECK_FALSE(gpu.properties().pm4_emulation);
-  const Queue queue{gpu, {.access = AccessWish::direct}};
-  for (const AccessWish wish : {AccessWish::automatic, AccessWish::direct, AccessWish::hsa_calls}) {
+  const Queue queue{gpu, {.access = RingAccessMode::direct}};
+  for (const RingAccessMode wish :
+       {RingAccessMode::automatic, RingAccessMode::direct, RingAccessMode::hsa_calls}) {
     const RingAccessChoice choice = choose_ring_access(queue.handle(), true, wish);
     CHECK(choice.access == aql::RingAccess::hsa_calls);
     CHECK(choice.reason == "ROCr emulates the agent's queues by PM4");

@@ -49,13 +49,13 @@ std::vector<uint32_t> run(LauncherDevice& device, uint64_t seed, bool skips) {
     const size_t at = random() % 3 == 0 ? stream : random() % values.size();
     if (at != stream) {  // the stream runs after the others
       for (Stream& other : all)
-        if (&other != &all[stream]) all[stream].wait(other.record());
+        if (&other != &all[stream]) all[stream].after(other.record());
     }
     handles[random() % handles.size()].launch(all[stream], Grid{kCount}.by(64), values[at].data(),
                                               number);
     if (at != stream)
       for (Stream& other : all)
-        if (&other != &all[stream]) other.wait(all[stream].record());
+        if (&other != &all[stream]) other.after(all[stream].record());
     if (random() % 32 == 0) all[stream].synchronize();
   }
   for (Stream& stream : all) stream.synchronize();
@@ -121,19 +121,19 @@ TEST_CASE("prepared blocks of 64 KiB are read to the last byte, on every queue",
   const PinnedBuffer<uint32_t> out{device.gpu, 3};
   const auto arguments = std::make_unique<Rest>();
   Launcher step(streams, kernel, {.blocks = 4});
-  for (uint8_t turn = 1; turn <= 3; ++turn) {
-    arguments->fill(turn);
+  for (uint8_t reserved = 1; reserved <= 3; ++reserved) {
+    arguments->fill(reserved);
     const Counters before = Counters::now();
     for (size_t i = 0; i < 12; ++i) {
       Stream& stream = all[i % all.size()];
-      stream.wait(all[(i + all.size() - 1) % all.size()].record());  // all write to the same place
+      stream.after(all[(i + all.size() - 1) % all.size()].record());  // all write to the same place
       step.launch(stream, Grid{1}, out.data(), uint64_t{2'000}, *arguments);
     }
     arguments->fill(0);
     for (Stream& stream : all) stream.synchronize();
     const Counters spent = Counters::now() - before;
-    CHECK(out[0] == turn * 0x01010101u);
-    CHECK(out[2] == turn);
+    CHECK(out[0] == reserved * 0x01010101u);
+    CHECK(out[2] == reserved);
     CHECK(spent.argument_hits == 11);
     CHECK(spent.argument_bytes_saved == 11 * 65536);
     CHECK(spent.spills == 0);

@@ -82,7 +82,7 @@ TEST_CASE_METHOD(test::OnDevice,
   uint64_t created = 0;
   for (uint32_t step = 0; step < 10'000; ++step) {
     Stream& stream = all[step % all.size()];
-    stream.wait(last);
+    stream.after(last);
     stream.launch(chain, Grid{64}, values.data(), step);
     last = stream.record();
     expected = expected * 3 + step;

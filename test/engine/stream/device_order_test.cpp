@@ -125,7 +125,7 @@ class RandomProgram : test::OnDevice {
                             one->blocking && other->blocking);
   }
   void follow(const Work& worker, const Use& use) {
-    if (use.worker->end || !is_ordered(worker, use.worker)) worker->stream->wait(event_of(use));
+    if (use.worker->end || !is_ordered(worker, use.worker)) worker->stream->after(event_of(use));
   }
   Use use_by(const Work& worker) {
     return {worker, random_() % 2 == 0 ? std::optional(worker->stream->record()) : std::nullopt};
@@ -157,7 +157,7 @@ class RandomProgram : test::OnDevice {
 
   void gate(const Work& worker) {
     if (!plan_.gates || gates_.size() - open_gates_ == 2) return;
-    worker->stream->wait(gates_.emplace_back());
+    worker->stream->after(gates_.emplace_back());
   }
   void open_gates() {
     for (; open_gates_ < gates_.size(); ++open_gates_)

@@ -60,7 +60,7 @@ TEST_CASE("a fault of one GPU fails streams of another that wait for it and no o
   in_own_process("a launch", [] {
     FaultingPeer peer;
     Stream waiting(peer.of_first);
-    waiting.wait(peer.faulted);
+    waiting.after(peer.faulted);
     waiting.launch(peer.programs[0].fill, kFewItemsGrid, peer.words.data(), 1u);
     peer.fault();
     peer.check_fault(error_of<Error>([&] { (void)waiting.synchronize(soon()); }));
@@ -74,9 +74,9 @@ TEST_CASE("a fault of one GPU fails streams of another that wait for it and no o
   in_own_process("an event of an event", [] {
     FaultingPeer peer;
     Stream waiting(peer.of_first), behind(peer.of_first);
-    waiting.wait(peer.faulted);
+    waiting.after(peer.faulted);
     const Event after = waiting.record();
-    behind.wait(after);
+    behind.after(after);
     behind.launch(peer.programs[0].fill, kFewItemsGrid, peer.words.data(), 1u);
     peer.fault();
     peer.check_fault(error_of<Error>([&] { (void)after.wait(soon()); }));
@@ -87,7 +87,7 @@ TEST_CASE("a fault of one GPU fails streams of another that wait for it and no o
     FaultingPeer peer;
     const DeviceBuffer<uint32_t> more{peer.gpus[0], kFewItems};
     Stream waiting(peer.of_first);
-    waiting.wait(peer.faulted);
+    waiting.after(peer.faulted);
     waiting.copy(more, peer.words, {.path = CopyPath::engine});
     peer.fault();
     peer.check_fault(error_of<Error>([&] { (void)waiting.synchronize(soon()); }));
@@ -112,7 +112,7 @@ TEST_CASE("a fault of one GPU fails streams of another that wait for it and no o
     other.dispatch(peer.programs[1].fill, kFewItemsGrid, unmapped_address(), 1u);
     other.complete_with(never);
     const Completion lost = other.submit();
-    batch.wait(never);
+    batch.after(never);
     const Completion behind = batch.submit();
     peer.fault();
     peer.check_fault(error_of<Error>([&] { (void)lost.wait(soon()); }));

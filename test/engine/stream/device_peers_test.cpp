@@ -71,12 +71,12 @@ void follow_two_events_of_one_queue() {
     CHECK_FALSE(all.next_acquires_system(0, busy));
     all.keep_busy(1, other);
     all.keep_busy(0, received);
-    received.wait(other.record());
+    received.after(other.record());
     const Event of_the_peer = received.record();
     beside.launch(all.programs[0].fill, kGrid, all.room(0), 2u);
     const Event later = beside.record();
-    busy.wait(later_first ? later : of_the_peer);
-    busy.wait(later_first ? of_the_peer : later);
+    busy.after(later_first ? later : of_the_peer);
+    busy.after(later_first ? of_the_peer : later);
     CHECK(all.next_acquires_system(0, busy));
     all.open();
     for (Streams& each : all.streams) each.synchronize();
@@ -117,31 +117,31 @@ TEST_CASE(
             event = other.record();
             break;
           case Way::through_other_wait:
-            between.wait(event);
+            between.after(event);
             second.launch(all.programs[0].fill, kGrid, all.room(0), 2u);
-            between.wait(second.record());
+            between.after(second.record());
             event = between.record();
             break;
           case Way::through_two_records:
-            second.wait(event);
+            second.after(event);
             event = second.record();
             [[fallthrough]];
           case Way::through_record:
-            between.wait(event);
+            between.after(event);
             event = between.record();
             break;
           case Way::through_timed_record:
-            between.wait(event);
+            between.after(event);
             between.record(timed);
             event = timed.event();
             break;
           case Way::through_launch:
-            between.wait(event);
+            between.after(event);
             CHECK(all.next_acquires_system(0, between));
             event = between.record();
             break;
         }
-        busy.wait(event);
+        busy.after(event);
         // An acquire covers the whole agent, so the second launch needs none.
         const bool covered = way == Way::through_launch || way == Way::through_own_gpu;
         CHECK(all.next_acquires_system(0, busy) == !covered);
@@ -158,7 +158,7 @@ TEST_CASE("an event that was never recorded covers no writes", "[peers][event]")
   PeerStreams all;
   Stream busy(all.streams[0]);
   all.keep_busy(0, busy);
-  busy.wait(Event());
+  busy.after(Event());
   CHECK_FALSE(all.next_acquires_system(0, busy));
 }
 
@@ -200,7 +200,7 @@ TEST_CASE("host writes before a wait for an event are acquired by the launch aft
   stream.launch(all.programs[0].fill, kGrid, all.room(0), 3u);
   stream.record().wait();  // the host may now write coarse-grained memory
   all.keep_busy(0, busy);
-  stream.wait(busy.record());
+  stream.after(busy.record());
   CHECK(all.next_acquires_system(0, stream));
 }
 
@@ -275,10 +275,10 @@ class RandomPeers : PeerStreams {
     Event event = use.event;
     for (uint64_t hops = random_() % 3; hops != 0; --hops) {
       Stream& between = *any(workers_).stream;
-      between.wait(event);
+      between.after(event);
       event = between.record();
     }
-    worker.stream->wait(event);
+    worker.stream->after(event);
   }
   void before_reading(Worker& worker, Buffer& buffer) {
     if (buffer.writer) follow(worker, *buffer.writer);
@@ -353,18 +353,18 @@ TEST_CASE("streams of two GPUs with few signals wait for each other without end"
 TEST_CASE("each launch of one GPU is between two of the other", "[peers][order]") {
   PeerStreams all;
   const DeviceBuffer<uint32_t> words{all.gpus, kItems};
-  std::array<Stream*, 2> turn{};
+  std::array<Stream*, 2> reserved{};
   Stream first(all.streams[0]), second(all.streams[1]);
-  turn = {&first, &second};
+  reserved = {&first, &second};
   first.launch(all.programs[0].iota, kGrid, words.data(), 5u, 3u);
   constexpr uint32_t kHops = 60;
   for (uint32_t hop = 0; hop < kHops; ++hop) {
-    Stream& next = *turn[(hop + 1) % 2];
-    next.wait(turn[hop % 2]->record());
+    Stream& next = *reserved[(hop + 1) % 2];
+    next.after(reserved[hop % 2]->record());
     next.launch(all.programs[(hop + 1) % 2].increment, kGrid, words.data(), hop);
   }
   std::vector<uint32_t> found(kItems);
-  second.wait(turn[kHops % 2]->record());
+  second.after(reserved[kHops % 2]->record());
   second.copy(std::span(found), words);
   second.synchronize();
   for (uint32_t i = 0; i < kItems; ++i) {
@@ -383,7 +383,7 @@ TEST_CASE("timed events of two GPUs are in one clock", "[peers][event]") {
     Stream &now = which == 0 ? first : second, &next = which == 0 ? second : first;
     now.launch(all.programs[which].fill, kGrid, all.room(which), hop);
     now.record(times.emplace_back());
-    next.wait(times.back());
+    next.after(times.back());
   }
   first.synchronize();
   second.synchronize();

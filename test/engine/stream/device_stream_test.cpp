@@ -52,7 +52,7 @@ TEST_CASE("a chain through several streams gives the host's result, whatever lau
   Event last;
   for (uint32_t step = 0; step < 500; ++step) {
     Stream& stream = all[step * 5 % all.size()];
-    stream.wait(last);
+    stream.after(last);
     stream.launch(device.chain, Grid{count}.by(64), values.data(), step);
     last = stream.record();
     for (uint32_t& value : expected) value = value * 3 + step;
@@ -69,10 +69,10 @@ TEST_CASE("a caller's signal may be destroyed before the stream's work has used 
   Streams streams(device.gpu);
   Stream stream(streams);
   const Signal gate;
-  stream.wait(gate, GENERATE(SignalSetBy::host, SignalSetBy::device));
+  stream.after(gate, GENERATE(SignalSetBy::host, SignalSetBy::device));
   {
     const Signal input, output;
-    stream.wait(input, GENERATE(SignalSetBy::host, SignalSetBy::device));
+    stream.after(input, GENERATE(SignalSetBy::host, SignalSetBy::device));
     stream.launch(device.chain, Grid{1}, values.data(), 1u);
     stream.signal(output);
     hsa_signal_store_screlease(input.handle(), 0);
@@ -130,13 +130,13 @@ TEST_CASE("timed events report the device time of the work between them",
   stream.launch(spin, Grid{64}, out.data(), 1000u, 1u);
   stream.record(begin);
   const Signal gate;  // so that the work is unfinished at the next records
-  stream.wait(gate);
+  stream.after(gate);
   stream.launch(spin, Grid{64}, out.data(), 20000u, 1u);
   const Counters before = Counters::now();
   stream.record(middle);
   stream.record(same);
   CHECK((Counters::now() - before).markers == 1);
-  other.wait(middle);
+  other.after(middle);
   other.launch(spin, Grid{64}, out.data(), 1000u, 1u);
   other.record(end);
   hsa_signal_store_screlease(gate.handle(), 0);
@@ -192,7 +192,7 @@ TEST_CASE(
   uint32_t expected = 1;
   for (uint32_t step = 0; step < 50; ++step) {
     Stream& stream = step % 3 == 0 ? a : b;
-    stream.wait(step % 3 == 0 ? b.record() : a.record());
+    stream.after(step % 3 == 0 ? b.record() : a.record());
     stream.launch(device.chain, Grid{64}, values.data(), step);
     expected = expected * 3 + step;
   }

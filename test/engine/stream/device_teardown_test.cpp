@@ -208,7 +208,7 @@ TEST_CASE("nothing accumulates over a hundred Runtimes whose streams work each t
       uint32_t expected = round;
       for (uint32_t step = 0; step < 40; ++step) {
         Stream& stream = all[step % all.size()];
-        stream.wait(last);
+        stream.after(last);
         stream.launch(chain, Grid{count}.by(64), values.data(), step);
         last = stream.record();
         expected = expected * 3 + step;

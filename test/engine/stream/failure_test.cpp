@@ -27,10 +27,10 @@ TEST_CASE("queues whose packets wait for one that has failed fail with its error
   const Event lost = fails.record();
   launch(waits, 1);
   const Event before = waits.record();
-  waits.wait(lost);
+  waits.after(lost);
   launch(waits, 2);
   const Event behind = waits.record();
-  waits_for_that.wait(behind);
+  waits_for_that.after(behind);
   launch(waits_for_that, 3);
   const Event further = waits_for_that.record();
   launch(other, 4);
@@ -57,7 +57,7 @@ TEST_CASE("a wait that ended before its queue failed changes nothing", "[stream]
   StreamDevices devices(paused(2));
   Stream fails(devices), waits(devices);
   launch(fails, 0);
-  waits.wait(fails.record());
+  waits.after(fails.record());
   launch(waits, 1);
   devices.resume();
   waits.synchronize();

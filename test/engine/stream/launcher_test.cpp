@@ -437,7 +437,7 @@ TEST_CASE(
         handles[handle]->launch(streams[which], Grid{items}, number, value);
         expected[items].push_back({number, value, 0, handle == 1 ? which + 1 : 0});
         if (random() % 32 == 0) streams[which].synchronize();
-        if (random() % 16 == 0) streams[random() % streams_count].wait(streams[which].record());
+        if (random() % 16 == 0) streams[random() % streams_count].after(streams[which].record());
         if (random() % 64 == 0) make(2);
       }
       for (Stream& stream : streams) stream.synchronize();

@@ -155,7 +155,7 @@ TEST_CASE("a wait for another queue that finds no memory still holds, also when 
   fail_each_step<TwoStreams>(
       {[](TwoStreams& world) { launch(world.first, 0); },
        [](TwoStreams& world) { world.event = world.first.record(); },
-       [](TwoStreams& world) { world.second.wait(world.event); },
+       [](TwoStreams& world) { world.second.after(world.event); },
        [](TwoStreams& world) { launch(world.second, 1); }},
       [&](TwoStreams& world) {
         if (fails) world.devices.device_of(world.first).fail(HSA_STATUS_ERROR_INVALID_ISA);
@@ -216,7 +216,7 @@ TEST_CASE("signals that find no memory are set once", "[memory][stream]") {
   struct Signalled : TwoStreams {
     SignalDouble mine{1}, awaited{1};
   };
-  fail_each_step<Signalled>({[](Signalled& world) { world.first.wait(world.awaited.handle()); },
+  fail_each_step<Signalled>({[](Signalled& world) { world.first.after(world.awaited.handle()); },
                              [](Signalled& world) { launch(world.first, 0); },
                              [](Signalled& world) { world.first.signal(world.mine.handle()); }},
                             [](Signalled& world) {
@@ -288,7 +288,7 @@ TEST_CASE("a copy that finds no memory copies nothing or all", "[memory][stream]
   using Step = std::function<void(Copying&)>;
   const Step kernel = [](Copying& world) { launch(world.first, 0); };
   const Step record = [](Copying& world) { world.event = world.first.record(); };
-  const Step wait = [](Copying& world) { world.second.wait(world.event); };
+  const Step wait = [](Copying& world) { world.second.after(world.event); };
   const Step within = [](Copying& world) {
     world.second.copy(device(world.to), from_device(world.from));
   };

@@ -141,7 +141,7 @@ TEST_CASE("a stream that waits for the host blocks no other stream", "[stream][g
   Stream a(devices), b(devices);
   REQUIRE(hardware_queue(a) == hardware_queue(b));
   launch(a, 0);
-  a.wait(gate.handle());
+  a.after(gate.handle());
   launch(a, 1);
   const Event behind = a.record();
   CHECK(has_own_queue(a));
@@ -170,16 +170,16 @@ TEST_CASE("a stream that waits for an event after such a wait blocks no other st
   SignalDouble gate(1);
   Stream a(devices), b(devices), c(devices);
   const Event before = a.record();
-  a.wait(gate.handle());
+  a.after(gate.handle());
   launch(a, 0);
-  b.wait(a.record());
+  b.after(a.record());
   launch(b, 1);
   CHECK(has_own_queue(b));
   Stream d(devices);
-  d.wait(b.record());
+  d.after(b.record());
   launch(d, 2);
   CHECK(has_own_queue(d));
-  c.wait(before);
+  c.after(before);
   launch(c, 3);
   CHECK_FALSE(has_own_queue(c));
   c.synchronize();
@@ -201,7 +201,7 @@ TEST_CASE(
   for (int i = 0; i < 2; ++i) held.emplace_back(devices).wait(gate.handle());
   Stream refused(devices);
   launch(refused, 0);
-  const std::string text = error_of<Error>([&] { refused.wait(gate.handle()); });
+  const std::string text = error_of<Error>([&] { refused.after(gate.handle()); });
   CAPTURE(text);
   CHECK(contains(text, "all 2 queues for streams that wait for the host are in use"));
   launch(refused, 1);
@@ -211,7 +211,7 @@ TEST_CASE(
   for (Stream& stream : held) stream.synchronize();
   held.pop_front();  // its queue is free again
   SignalDouble another(1);
-  refused.wait(another.handle());
+  refused.after(another.handle());
   launch(refused, 2);
   CHECK(has_own_queue(refused));
   another.set(0);
@@ -237,7 +237,7 @@ TEST_CASE("a stream waits for a signal that another stream's work sets", "[strea
         if (number != 0) {
           const hsa_signal_t signal = signals.emplace_back(1).handle();
           streams[last].signal(signal);
-          streams[next].wait(signal, SignalSetBy::device);
+          streams[next].after(signal, SignalSetBy::device);
         }
         launch(streams[next], number);
         last = next;
@@ -266,7 +266,7 @@ TEST_CASE("a wait for a signal that is already zero costs nothing", "[stream][ga
   StreamDevices devices;
   const SignalDouble open_gate(0);
   Stream a(devices);
-  a.wait(open_gate.handle());
+  a.after(open_gate.handle());
   CHECK_FALSE(has_own_queue(a));
 }
 
@@ -278,7 +278,7 @@ TEST_CASE(
   Event event;
   {
     Stream a(devices);
-    a.wait(gate.handle());
+    a.after(gate.handle());
     launch(a, 0);
     event = a.record();
   }
@@ -297,7 +297,7 @@ TEST_CASE("the legacy default stream after a wait for the host takes a queue of 
   SignalDouble gate(1);
   Stream a(devices), free(devices, {.blocking = false});
   Stream& default_stream = devices.streams().default_stream();
-  a.wait(gate.handle());
+  a.after(gate.handle());
   launch(a, 0);
   launch(default_stream, 1);
   CHECK(has_own_queue(default_stream));
@@ -319,7 +319,7 @@ TEST_CASE("a call that throws keeps the order that the default stream requires",
   Stream a(devices);
   Stream& default_stream = devices.streams().default_stream();
   SECTION("of blocking streams") {
-    a.wait(gate.handle());
+    a.after(gate.handle());
     launch(a, 0);
     CHECK_THROWS_AS(launch(default_stream, 1), Error);  // it would also need a queue of its own
     CHECK_THROWS_AS(launch(default_stream, 1), Error);
@@ -331,7 +331,7 @@ TEST_CASE("a call that throws keeps the order that the default stream requires",
     CHECK(devices.log.is_before(0, 2));
   }
   SECTION("of the default stream") {
-    default_stream.wait(gate.handle());
+    default_stream.after(gate.handle());
     launch(default_stream, 0);
     CHECK_THROWS_AS(launch(a, 1), Error);
     CHECK_THROWS_AS(launch(a, 1), Error);
@@ -369,10 +369,10 @@ TEST_CASE("a wait for a caller's signal is added to the stream completely or not
   StreamDevices devices(options);
   SignalDouble gate(1);
   Stream a(devices);
-  a.wait(gate.handle());
-  a.wait(gate.handle());
+  a.after(gate.handle());
+  a.after(gate.handle());
   const uint64_t written = devices.ring_of(a).size();
-  CHECK_THROWS_AS(a.wait(gate.handle()), Error);  // no marker is left
+  CHECK_THROWS_AS(a.after(gate.handle()), Error);  // no marker is left
   CHECK(devices.ring_of(a).size() == written);
   gate.set(0);
   a.synchronize();
@@ -388,7 +388,7 @@ TEST_CASE("a stream that waits for the host and has a full queue is destroyed wi
   const auto begin = std::chrono::steady_clock::now();
   {
     Stream a(devices);
-    a.wait(gate.handle());
+    a.after(gate.handle());
     launch(a, 0);
     a.record();
     launch(a, 1);
@@ -399,7 +399,7 @@ TEST_CASE("a stream that waits for the host and has a full queue is destroyed wi
   Stream b(devices);
   for (const Deadline patience = soon(); !has_own_queue(b) && !patience.passed();) {
     try {
-      b.wait(another.handle());
+      b.after(another.handle());
     } catch (const Error&) {  // a's queue is still busy
       std::this_thread::sleep_for(1ms);
     }

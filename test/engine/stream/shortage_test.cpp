@@ -44,8 +44,8 @@ TEST_CASE("queues that wait for each other with two markers each always make pro
       launch(a, 2 * i);
       launch(b, 2 * i + 1);
       const Event of_a = a.record(), of_b = b.record();
-      a.wait(of_b);
-      b.wait(of_a);
+      a.after(of_b);
+      b.after(of_a);
     }
     launch(a, 400);
     launch(b, 401);
@@ -79,9 +79,9 @@ TEST_CASE("two queues that could lend each other all their signals keep one each
       devices.resume();
     });
     for (uint32_t i = 0; i < publications; ++i) {
-      b.wait(of_a[i]);
+      b.after(of_a[i]);
       launch(b, 20 + i);
-      a.wait(of_b[i]);
+      a.after(of_b[i]);
       launch(a, 30 + i);
     }
     std::atomic<bool> failed{false};
@@ -111,12 +111,12 @@ TEST_CASE("a stream that waits for the host does not exhaust the signals of anot
   StreamDevices devices(options);
   SignalDouble gate(1);
   Stream free(devices), held(devices);
-  held.wait(gate.handle());
+  held.after(gate.handle());
   const auto hold = [&](uint32_t number) {
     free.synchronize();
     devices.pause();
     launch(free, number);
-    held.wait(free.record());
+    held.after(free.record());
     try {
       launch(held, 1000 + number);
     } catch (const Error& error) {
@@ -162,7 +162,7 @@ TEST_CASE("random streams with tiny pools keep every order", "[stream][short][st
             if (!events.empty()) {
               const auto& [event, covers] =
                   events[events.size() - 1 - random() % std::min<size_t>(events.size(), 6)];
-              streams[which].wait(event);
+              streams[which].after(event);
               known[which].insert(known[which].end(), covers.begin(), covers.end());
             }
             break;

@@ -112,7 +112,7 @@ TEST_CASE("memory of large blocks is not reused before its kernel is complete", 
         default:
           launch<kLargest>(stream, i);
       }
-      if (random() % 32 == 0) streams[random() % streams.size()].wait(stream.record());
+      if (random() % 32 == 0) streams[random() % streams.size()].after(stream.record());
       if (random() % 128 == 0) stream.synchronize();
     }
     devices.streams().synchronize();

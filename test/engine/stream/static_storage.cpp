@@ -63,7 +63,7 @@ void run() {
   Event last;
   for (uint32_t step = 0; step < 50; ++step) {
     Stream& stream = all[step % all.size()];
-    stream.wait(last);
+    stream.after(last);
     stream.launch(chain, Grid{kCount}.by(64), values->data(), step);
     last = stream.record();
     expected = expected * 3 + step;

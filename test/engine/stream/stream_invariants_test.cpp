@@ -32,7 +32,7 @@ TEST_CASE("Streams: a signal on loan is not reused") {
   StreamDevices devices(options);
   Stream a(devices), b(devices);
   launch(a, 0);
-  b.wait(a.record());
+  b.after(a.record());
   launch(b, 1);
   const hsa_signal_t lent =
       aql::packet_as<hsa_barrier_and_packet_t>(devices.ring_of(b)[0]).dep_signal[0];
@@ -53,7 +53,7 @@ TEST_CASE("Streams: a stream that waits for the host shares no hardware queue") 
   SignalDouble gate(1);  // outlives the packets that wait for it
   StreamDevices devices(paused(1));
   Stream a(devices), b(devices);
-  a.wait(gate.handle());
+  a.after(gate.handle());
   CHECK(hardware_queue(a) != hardware_queue(b));
   gate.set(0);
   devices.resume();
@@ -66,7 +66,7 @@ TEST_CASE("Streams: a wait for a launch that closed its epoch comes after that l
   Stream a(devices), b(devices), c(devices);
   launch(a, 0);
   launch(b, 1);
-  c.wait(b.record());
+  c.after(b.record());
   launch(c, 2);
   CHECK(barrier_of_last(devices) == Barrier::on);
   devices.resume();

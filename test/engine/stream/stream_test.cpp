@@ -134,24 +134,24 @@ TEST_CASE(
   Stream a(devices), b(devices), c(devices);  // c shares a's queue
   REQUIRE(hardware_queue(c) == hardware_queue(a));
   const Spent spent;
-  b.wait(Event{});
+  b.after(Event{});
   launch(b, 0);
   CHECK(spent().packets == 1);
   CHECK(spent().waits_elided == 1);
 
   launch(a, 1);
   const Event first = a.record();
-  c.wait(first);
+  c.after(first);
   launch(c, 2);
   CHECK(text_of(devices.ring_of(a)) == "DM|D");
   CHECK(spent().wait_packets == 0);
   CHECK(spent().waits_elided == 2);
 
-  b.wait(first);
+  b.after(first);
   CHECK(text_of(devices.ring_of(b)) == "D");  // not before there is work that must wait
   launch(b, 3);
   CHECK(text_of(devices.ring_of(b)) == "DAD|");
-  b.wait(first);
+  b.after(first);
   launch(b, 4);
   CHECK(text_of(devices.ring_of(b)) == "DAD|D|");
   CHECK(spent().wait_packets == 1);
@@ -160,7 +160,7 @@ TEST_CASE(
   devices.resume();
   devices.streams().synchronize();
   devices.pause();
-  b.wait(first);
+  b.after(first);
   launch(b, 5);
   CHECK(text_of(devices.ring_of(b)).back() == 'D');
   CHECK(spent().wait_packets == 1);
@@ -177,10 +177,10 @@ TEST_CASE("a stream uses the wait that another stream put into its queue, and is
   REQUIRE(hardware_queue(d) == hardware_queue(b));
   launch(a, 0);
   const Event event = a.record();
-  b.wait(event);
+  b.after(event);
   launch(b, 1);
   CHECK(text_of(devices.ring_of(b)) == "AD|");
-  d.wait(event);
+  d.after(event);
   launch(d, 2);  // the barrier bit of 1 covers the wait
   CHECK(text_of(devices.ring_of(b)) == "AD|D");
   devices.resume();
@@ -191,9 +191,9 @@ TEST_CASE("a stream uses the wait that another stream put into its queue, and is
   devices.pause();
   launch(a, 3);
   const Event later = a.record();
-  b.wait(later);
+  b.after(later);
   b.record();  // puts the wait into the queue, and a marker after it
-  d.wait(later);
+  d.after(later);
   launch(d, 4);
   CHECK(text_of(devices.ring_of(b)) == "AM|D");
   devices.resume();
@@ -209,7 +209,7 @@ TEST_CASE("a wait in the same queue for a launch that carries a signal comes aft
   Stream a(devices), b(devices);
   launch(a, 0);
   launch(b, 1);  // closes the epoch that also contains 0
-  a.wait(b.record());
+  a.after(b.record());
   launch(a, 2);
   CHECK(text_of(devices.ring(0)) == "DD|D|");
   devices.resume();
@@ -223,13 +223,13 @@ TEST_CASE("an event covers all that its stream waits for, whichever wait came la
   REQUIRE(hardware_queue(d) == hardware_queue(b));
   launch(a, 0);
   const Event of_a = a.record();
-  b.wait(of_a);
+  b.after(of_a);
   launch(b, 1);
   b.record();
   launch(b, 2);
   const Event of_b = b.record();
-  d.wait(of_b);
-  d.wait(of_a);  // already in the queue, in an epoch before that of of_b
+  d.after(of_b);
+  d.after(of_a);  // already in the queue, in an epoch before that of of_b
   CHECK(d.record().completion().value() >= of_b.completion().value());
   devices.resume();
   devices.streams().synchronize();
@@ -260,7 +260,7 @@ TEST_CASE("a stream that waits for an event acquires what it has not acquired it
   launch(a, 0);
   launch(b, 1);
   const auto acquire_behind = [&](const Event& event) {
-    b.wait(event);
+    b.after(event);
     launch(b, 2);
     return aql::header_flags(devices.ring_of(b).back().header()).acquire;
   };
@@ -269,7 +269,7 @@ TEST_CASE("a stream that waits for an event acquires what it has not acquired it
   a.host_wrote();
   const Event passed_on = a.record();
   CHECK(acquire_behind(passed_on) == FenceScope::system);
-  b.wait(passed_on);  // implied by the first wait
+  b.after(passed_on);  // implied by the first wait
   launch(b, 4);
   CHECK(aql::header_flags(devices.ring_of(b).back().header()).acquire == FenceScope::system);
   launch(a, 5);  // acquires
@@ -283,13 +283,13 @@ TEST_CASE("up to five events are one packet, six are two", "[stream]") {
   std::deque<Stream> others;
   Stream waiter(devices);
   for (uint32_t i = 0; i < 6; ++i) launch(others.emplace_back(devices), i);
-  for (uint32_t i = 0; i < 5; ++i) waiter.wait(others[i].record());
+  for (uint32_t i = 0; i < 5; ++i) waiter.after(others[i].record());
   launch(waiter, 10);
   REQUIRE(text_of(devices.ring_of(waiter)) == "AD|");
   CHECK(dependencies(devices.ring_of(waiter)[0]) == 5);
   for (uint32_t i = 0; i < 6; ++i) {
     launch(others[i], 20 + i);
-    waiter.wait(others[i].record());
+    waiter.after(others[i].record());
   }
   launch(waiter, 11);
   REQUIRE(text_of(devices.ring_of(waiter)) == "AD|AAD|");
@@ -305,7 +305,7 @@ TEST_CASE("a wait for several events of one queue waits for the latest", "[strea
   Stream a(devices), b(devices);
   for (uint32_t i = 0; i < 4; ++i) {
     launch(a, i);
-    b.wait(a.record());
+    b.after(a.record());
   }
   launch(b, 10);
   REQUIRE(text_of(devices.ring_of(b)) == "AD|");
@@ -320,7 +320,7 @@ TEST_CASE("an event of a stream that only waits covers its waits", "[stream]") {
   Stream a(devices), b(devices);
   launch(a, 0);
   const Event event = a.record();
-  b.wait(event);
+  b.after(event);
   CHECK(b.record().completion() == event.completion());
   CHECK_FALSE(b.ready());
   CHECK(devices.ring_of(b).empty());
@@ -335,7 +335,7 @@ TEST_CASE("a signal that packets wait for is not reused before they have read it
   StreamDevices devices(options);
   Stream a(devices), b(devices);
   launch(a, 0);
-  b.wait(a.record());
+  b.after(a.record());
   launch(b, 1);
   const hsa_signal_t lent =
       aql::packet_as<hsa_barrier_and_packet_t>(devices.ring_of(b)[0]).dep_signal[0];
@@ -370,7 +370,7 @@ TEST_CASE("signals lent to a queue that is now idle return when they are short",
   Stream a(devices), b(devices);
   for (uint32_t i = 0; i < 400; ++i) {
     launch(a, 2 * i);
-    b.wait(a.record());
+    b.after(a.record());
     launch(b, 2 * i + 1);
   }
   devices.streams().synchronize();
@@ -382,7 +382,7 @@ TEST_CASE("a stream that is moved keeps its order, its waits and its queue", "[s
   Stream other(devices);
   launch(other, 0);
   Stream first(devices);
-  first.wait(other.record());
+  first.after(other.record());
   Stream moved(std::move(first));
   launch(moved, 1);
   Stream assigned(devices);
@@ -416,8 +416,8 @@ TEST_CASE("a stream that was moved from refuses every call until another is assi
   CHECK(refuses([&] { launch(stream, 1); }));
   CHECK(refuses([&] { stream.record(); }));
   CHECK(refuses([&] { stream.record(timed); }));
-  CHECK(refuses([&] { stream.wait(Event()); }));
-  CHECK(refuses([&] { stream.wait(signal.handle()); }));
+  CHECK(refuses([&] { stream.after(Event()); }));
+  CHECK(refuses([&] { stream.after(signal.handle()); }));
   CHECK(refuses([&] { stream.signal(signal.handle()); }));
   CHECK(refuses([&] { stream.copy(target, source); }));
   CHECK(refuses([&] { stream.fill(target, word); }));
@@ -464,7 +464,7 @@ TEST_CASE("streams that share queues each keep their order, whatever overlaps",
             if (!events.empty()) {
               const Recorded& event =
                   events[events.size() - 1 - random() % std::min<size_t>(events.size(), 8)];
-              stream.wait(event.event);
+              stream.after(event.event);
               known[which].insert(known[which].end(), event.covers.begin(), event.covers.end());
             }
             break;
@@ -710,10 +710,10 @@ TEST_CASE("a wait for an event of destroyed Streams costs nothing, or throws the
       if (ends) devices.resume();
     }
     if (ends) {
-      stream.wait(event);
+      stream.after(event);
       CHECK(event.ready());
     } else {
-      CHECK_THROWS_AS(stream.wait(event), Error);
+      CHECK_THROWS_AS(stream.after(event), Error);
     }
     launch(stream, ends);
     stream.synchronize();
@@ -732,7 +732,7 @@ TEST_CASE("when a queue fails its streams end with the error, and others continu
   CHECK(contains(error_of<Error>([&] { launch(b, 1); }), "HSA_STATUS_ERROR_INVALID_ISA"));
   CHECK(contains(error_of<Error>([&] { b.record(); }), "HSA_STATUS_ERROR_INVALID_ISA"));
   CHECK(contains(error_of<Error>([&] { b.synchronize(); }), "HSA_STATUS_ERROR_INVALID_ISA"));
-  CHECK(contains(error_of<Error>([&] { waits.wait(of_b); }), "HSA_STATUS_ERROR_INVALID_ISA"));
+  CHECK(contains(error_of<Error>([&] { waits.after(of_b); }), "HSA_STATUS_ERROR_INVALID_ISA"));
   devices.device_of(a).resume();
   launch(a, 2);
   a.synchronize();

@@ -52,7 +52,7 @@ TEST_CASE("threads with a stream each, and events between them, keep every order
           if (random() % 4 == 0) {
             failed += !event.first.wait(Deadline::after(60s));
           } else {
-            stream.wait(event.first);
+            stream.after(event.first);
           }
         }
         stream.launch(kernel, Grid{1}, number);

@@ -365,17 +365,17 @@ TEST_CASE("work of two libraries is ordered by what joins the two") {
     return remedy(unordered(kFill, kSum), {of_fill, of_sum});
   };
   CHECK(text(Library::hip, Library::uptempo) ==
-        "call hip::wait(queue, stream), with the Queue or Stream of sum.kd and HIP's stream of "
+        "call hip::after(queue, stream), with the Queue or Stream of sum.kd and HIP's stream of "
         "fill(int*), before sum.kd is submitted");
   CHECK(text(Library::uptempo, Library::hip) ==
-        "call hip::wait(stream, queue), with HIP's stream of sum.kd and the Queue or Stream of "
+        "call hip::after(stream, queue), with HIP's stream of sum.kd and the Queue or Stream of "
         "fill(int*), before sum.kd is launched: HIP does not wait for Uptempo's queues");
   CHECK(text(Library::hip, Library::hsa) ==
         "let the host wait for fill(int*) with hipStreamSynchronize, hipEventSynchronize or "
         "hipDeviceSynchronize before it publishes sum.kd");
   CHECK(contains(text(Library::hsa, Library::hip), "hsa_signal_wait_scacquire"));
   CHECK(contains(text(Library::hsa, Library::hip), "before it launches sum.kd"));
-  CHECK(contains(text(Library::hsa, Library::uptempo), "BatchSubmitter::wait"));
+  CHECK(contains(text(Library::hsa, Library::uptempo), "BatchSubmitter::after"));
   CHECK(contains(text(Library::uptempo, Library::hsa), "complete_with"));
   // The write of sum.kd comes second.
   const Finding overtakes =

@@ -64,7 +64,7 @@ class Imported final : public Row {
         queue_(workload.gpu, {.packets = kRing,
                               .publications = 1024,
                               .timing_signals = 1,
-                              .access = AccessWish::direct}),
+                              .access = RingAccessMode::direct}),
         batch_(queue_) {}
   std::string_view name() const override { return "uptempo-hip-graph"; }
   uint32_t times(uint32_t i, const Load& load) const override { return first_batch_again(i, load); }

@@ -14,7 +14,7 @@ namespace {
 
 class StreamRow : public Row {
  public:
-  explicit StreamRow(const Workload& workload, AccessWish access = AccessWish::direct,
+  explicit StreamRow(const Workload& workload, RingAccessMode access = RingAccessMode::direct,
                      KernargPlacement kernargs = KernargPlacement::host)
       : workload_(workload),
         streams_(workload.gpu,
@@ -40,7 +40,7 @@ class StreamRow : public Row {
   void prepare(const Load&) override {}
   void close_gate() override {
     hsa_signal_store_screlease(gate_.handle(), 1);
-    stream_.wait(gate_);
+    stream_.after(gate_);
   }
   void open_gate() override { hsa_signal_store_screlease(gate_.handle(), 0); }
   void submit(const Load& load) override {
@@ -60,7 +60,7 @@ class StreamRow : public Row {
 // Index and doorbell of each launch by HSA calls, as where a tool interposes.
 class HsaCallsRow final : public StreamRow {
  public:
-  explicit HsaCallsRow(const Workload& workload) : StreamRow(workload, AccessWish::hsa_calls) {}
+  explicit HsaCallsRow(const Workload& workload) : StreamRow(workload, RingAccessMode::hsa_calls) {}
   std::string_view name() const override { return "uptempo-stream-hsa-calls"; }
 };
 
@@ -93,7 +93,7 @@ Rows stream_rows(const Workload& workload) {
   rows.push_back(std::make_unique<LauncherRow>(workload));
   const WithoutEvents without_events;
   auto on_device =
-      std::make_unique<StreamRow>(workload, AccessWish::direct, KernargPlacement::device);
+      std::make_unique<StreamRow>(workload, RingAccessMode::direct, KernargPlacement::device);
   if (on_device->is_on_device()) rows.push_back(std::move(on_device));
   return rows;
 }

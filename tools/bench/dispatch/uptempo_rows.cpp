@@ -27,7 +27,7 @@ QueueOptions queue_options(KernargPlacement kernargs = KernargPlacement::host) {
           .timing_signals = 1,
           .kernarg_bytes = 8 << 20,
           .kernargs = kernargs,
-          .access = AccessWish::direct};
+          .access = RingAccessMode::direct};
 }
 
 using Tally = Prepared<uint32_t*, uint32_t>;

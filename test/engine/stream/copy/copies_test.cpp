@@ -45,7 +45,7 @@ TEST_CASE("a copy begins after the kernels before it, and kernels after it begin
   stream.copy(device(to), from_device(from));
   launch(stream, 1);
   const Event done = stream.record();
-  other.wait(done);
+  other.after(done);
   launch(other, 2);
   std::this_thread::sleep_for(5ms);
   CHECK(engine.carried_out() == 0);
@@ -85,7 +85,7 @@ TEST_CASE("bytes for pageable memory arrive once, in the first call that sees th
   Bytes to(3000);
   stream.copy(std::span(to), from_device(from));
   const Event done = stream.record();
-  other.wait(done);
+  other.after(done);
   launch(other, 0);
   const Event behind = other.record();
   CHECK_FALSE(done.ready());
@@ -115,7 +115,7 @@ TEST_CASE("the later of two copies into the same pageable memory determines its 
     const Bytes first(512, 1), second(512, 2);
     Bytes to(512);
     a.copy(std::span(to), from_device(first));
-    b.wait(a.record());
+    b.after(a.record());
     b.copy(std::span(to), from_device(second));
     b.synchronize();
     REQUIRE(to == second);
@@ -308,7 +308,7 @@ TEST_CASE("without kernels for the agent copies use engines, and what they canno
       "no code object"));
   CHECK(contains(error_of<Error>([&] { stream.fill(device(b), uint8_t{1}); }), "no code object"));
   SignalDouble gate(1);
-  held.wait(gate.handle());
+  held.after(gate.handle());
   CHECK(contains(error_of<Error>([&] { held.copy(device(b), from_device(a)); }), "no code object"));
   CHECK(contains(
       error_of<Error>([&] { held.copy(device(b), from_device(a), {.path = CopyPath::engine}); }),
@@ -392,7 +392,7 @@ TEST_CASE(
       Bytes sent(size, static_cast<uint8_t>(random()));
       {
         const std::lock_guard lock(mutex);
-        stream.wait(last);
+        stream.after(last);
       }
       stream.copy(CopyTarget::device(there.data(), size), std::span<const uint8_t>(sent));
       if (random() % 2 == 0) launch(stream, which * 1000u + i);

@@ -106,7 +106,7 @@ TEST_CASE("kernels and copies of one stream, and of several, read each other's b
     size_t at = 0;
     for (uint32_t step = 0; step < 120; ++step) {
       Stream& stream = all[step * 5 % all.size()];
-      stream.wait(last);
+      stream.after(last);
       stream.launch(device.chain, Grid{count}.by(64), values[at].data(), step);
       for (uint32_t& value : expected) value = value * 3 + step;
       switch (step % 4) {
@@ -129,7 +129,7 @@ TEST_CASE("kernels and copies of one stream, and of several, read each other's b
       }
       last = stream.record();
     }
-    all[1].wait(last);
+    all[1].after(last);
     all[1].copy(std::span(pageable), values[at], {.path = path});
     all[1].record().wait();
     CHECK(pageable == expected);
@@ -292,7 +292,7 @@ TEST_CASE("a stream that waits for the host copies by kernel, and blocks no othe
   std::vector<uint8_t> bytes = some_bytes(count, 9), back(count), free_back(count);
   const std::vector<uint8_t> sent = bytes;
   Signal gate;
-  held.wait(gate);
+  held.after(gate);
   CHECK_THROWS_AS(held.copy(one, std::span(bytes), {.path = CopyPath::engine}), Error);
   for (int i = 0; i < 60; ++i) CHECK(held.copy(one, std::span(bytes)) == CopyPath::kernel);
   std::ranges::fill(bytes, uint8_t{0});
@@ -364,7 +364,7 @@ TEST_CASE("buffers are freed in the order of their stream, by a call that waits"
     const void* const freed = values.data();
     const void* const source_freed = source.data();
     Signal gate;
-    stream->wait(gate);
+    stream->after(gate);
     stream->copy(CopyTarget::device(values.data(), 4000), source);
     for (uint32_t i = 0; i < 50; ++i) stream->launch(device.chain, Grid{1000}, values.data(), i);
     stream->copy(result, CopySource::device(values.data(), 4000));
@@ -468,7 +468,7 @@ TEST_CASE(
     for (uint32_t step = 0; step < 300; ++step) {
       Stream& stream = seed % 2 == 0 && random() % 8 == 0 ? streams.default_stream()
                                                           : all[random() % all.size()];
-      stream.wait(last);
+      stream.after(last);
       const size_t n = 1 + random() % count, from = random() % (count - n + 1),
                    to = random() % (count - n + 1);
       switch (random() % 4) {

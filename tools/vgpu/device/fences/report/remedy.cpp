@@ -121,7 +121,7 @@ std::string order_with_uptempo(const Task& first, const Task& second, const Name
            ", without .without_barrier(); between two Streams, " + streams;
   return streams + "; between two queues, let the batch of " + name_of(first) +
          " complete with a Signal (BatchSubmitter::complete_with) for which the batch of " +
-         name_of(second) + " waits (BatchSubmitter::wait)";
+         name_of(second) + " waits (BatchSubmitter::after)";
 }
 
 std::string order_with_hsa(const Task& first, const Task& second, const Names& name_of) {
@@ -143,15 +143,15 @@ std::string order_between(const Published& first, const Published& second, const
     return first.library == earlier && second.library == later;
   };
   if (are(Library::hip, Library::uptempo))
-    return "call hip::wait(queue, stream), with the Queue or Stream of " + other +
+    return "call hip::after(queue, stream), with the Queue or Stream of " + other +
            " and HIP's stream of " + one + ", before " + other + " is submitted";
   if (are(Library::uptempo, Library::hip))
-    return "call hip::wait(stream, queue), with HIP's stream of " + other +
+    return "call hip::after(stream, queue), with HIP's stream of " + other +
            " and the Queue or Stream of " + one + ", before " + other +
            " is launched: HIP does not wait for Uptempo's queues";
   if (are(Library::hsa, Library::uptempo))
     return "let the completion signal of " + one + " be awaited before " + other +
-           ", with Stream::wait or BatchSubmitter::wait";
+           ", with Stream::after or BatchSubmitter::after";
   if (are(Library::uptempo, Library::hsa))
     return "let the work of " + one +
            " set a signal (Stream::signal, BatchSubmitter::complete_with), and put a barrier-AND "

@@ -1,7 +1,7 @@
-// StreamTurn: one dispatch on its way into the hardware queue of a stream. Private: the templates
+// LaunchReservation: one dispatch on its way into the hardware queue of a stream. Private: the templates
 // of Stream and Launcher need it.
 //
-// Thread safety: the functions may be called from any thread. A turn belongs to one thread.
+// Thread safety: the functions may be called from any thread. A reservation belongs to one thread.
 #pragma once
 
 #include <cstddef>
@@ -29,7 +29,7 @@ struct StreamPosition {
 };
 
 // The position of a stream's work, for streams that must follow it.
-struct Standing {
+struct LastWork {
   StreamQueue* queue = nullptr;
   StreamPosition position;
   bool behind_host = false;
@@ -38,7 +38,7 @@ struct Standing {
 
 // A dispatch being prepared: the queue is locked, there is room for its packet, and its block is
 // allocated (null if the kernel takes no arguments).
-struct StreamTurn {
+struct LaunchReservation {
   std::unique_lock<std::mutex> lock;
   const DispatchShape* shape;
   std::byte* block;
@@ -62,10 +62,10 @@ struct LaunchGrid {
 };
 
 // StreamQueue's functions of these names.
-StreamTurn take_turn(StreamQueue& queue, const KernelInfo& kernel, const Grid& grid);
-StreamTurn take_turn_at(StreamQueue& queue, const KernelInfo& kernel, const Grid& grid);
-bool try_take_block(StreamQueue& queue, StreamTurn& turn) noexcept;
-void launch(StreamQueue& queue, StreamTurn&& turn, StreamPosition& position,
+LaunchReservation reserve_launch(StreamQueue& queue, const KernelInfo& kernel, const Grid& grid);
+LaunchReservation reserve_launch_at(StreamQueue& queue, const KernelInfo& kernel, const Grid& grid);
+bool try_take_block(StreamQueue& queue, LaunchReservation& reserved) noexcept;
+void launch(StreamQueue& queue, LaunchReservation&& reserved, StreamPosition& position,
             aql::Packet64& packet) noexcept;
 
 }  // namespace uptempo::detail

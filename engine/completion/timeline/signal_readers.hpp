@@ -1,5 +1,5 @@
-// Visitors: counts the threads that may read a timeline's signals, so that the owner can destroy
-// the signals after the last of these threads has left. Private to Timeline.
+// SignalReaders: counts the threads that may read a timeline's signals, so that the owner can
+// destroy the signals after the last of these threads has left. Private to Timeline.
 //
 // Thread safety: every function may be called from any thread. close(), wait_for_last() and open()
 // belong to the owner, in this order.
@@ -10,7 +10,7 @@
 
 namespace uptempo::detail {
 
-class Visitors {
+class SignalReaders {
  public:
   // Returns false after close(): the signals may already be destroyed.
   bool enter() noexcept;
@@ -29,19 +29,20 @@ class Visitors {
   std::atomic<uint32_t> inside_{0};
 };
 
-// One thread's visit. Converts to false if the thread was not admitted.
-class Visit {
+// One thread's reads. Converts to false if the thread was not admitted.
+class SignalRead {
  public:
-  explicit Visit(Visitors& visitors) noexcept : visitors_(visitors), inside_(visitors.enter()) {}
-  ~Visit() {
-    if (inside_) visitors_.leave();
+  explicit SignalRead(SignalReaders& readers) noexcept
+      : readers_(readers), inside_(readers.enter()) {}
+  ~SignalRead() {
+    if (inside_) readers_.leave();
   }
-  Visit(const Visit&) = delete;
-  Visit& operator=(const Visit&) = delete;
+  SignalRead(const SignalRead&) = delete;
+  SignalRead& operator=(const SignalRead&) = delete;
   explicit operator bool() const noexcept { return inside_; }
 
  private:
-  Visitors& visitors_;
+  SignalReaders& readers_;
   const bool inside_;
 };
 

@@ -1,10 +1,10 @@
-#include "engine/completion/timeline/visitors.hpp"
+#include "engine/completion/timeline/signal_readers.hpp"
 
 #include "aql/pause.hpp"
 
 namespace uptempo::detail {
 
-bool Visitors::enter() noexcept {
+bool SignalReaders::enter() noexcept {
   // First check without counting, so that threads that poll in a loop cannot delay
   // wait_for_last().
   if (closed()) return false;
@@ -16,7 +16,7 @@ bool Visitors::enter() noexcept {
   return false;
 }
 
-void Visitors::wait_for_last() const noexcept {
+void SignalReaders::wait_for_last() const noexcept {
   for (aql::Pause pause(Deadline::never()); inside_.load(std::memory_order_seq_cst) != 0;)
     pause.wait();
 }
