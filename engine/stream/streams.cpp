@@ -60,12 +60,6 @@ const KernargPlace& Streams::kernargs() const noexcept { return state_->place();
 
 const Agent& Streams::agent() const noexcept { return *state_->agent(); }
 
-std::vector<CopyEngineUse> Streams::copy_engines() const {
-  return state_->transfers().engine_uses();
-}
-
-std::string Streams::copy_engine_reasons() const { return state_->transfers().engine_reasons(); }
-
 CurrentStream::CurrentStream(Stream& stream) noexcept
     : stream_(stream), outer_(std::exchange(innermost, this)) {}
 

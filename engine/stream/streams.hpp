@@ -37,12 +37,10 @@
 #include <memory>
 #include <mutex>
 #include <string>
-#include <vector>
 
 #include "engine/dispatch/queue.hpp"
 #include "engine/runtime/agent.hpp"
 #include "engine/stream/copy/copy_ends.hpp"
-#include "engine/stream/copy/copy_engines.hpp"
 
 namespace uptempo {
 
@@ -64,7 +62,7 @@ struct StreamsOptions {
   uint32_t own_queues = 4;       // limit for streams that wait for the host (Stream::after)
   DefaultStreamOrder default_order = DefaultStreamOrder::independent;
   CopyLimits copies{};
-  CopyEngines engines{};
+  EngineChoice engines = EngineChoice::automatic;
   // Options of each queue. `publications` limits unfinished markers; at least two.
   QueueOptions queue{};
   // Every so many launches of a queue, one carries a completion signal, so that kernarg memory
@@ -109,11 +107,6 @@ class Streams {
   // Where kernel arguments are, and why (StreamsOptions::queue.kernargs).
   const KernargPlace& kernargs() const noexcept;
   const Agent& agent() const noexcept;
-
-  // The copy engines that have copied for these streams, in their order.
-  std::vector<CopyEngineUse> copy_engines() const;
-  // The engines that copy in each direction, and why: a line per direction, each ending with '\n'.
-  std::string copy_engine_reasons() const;
 
  private:
   friend class Copier;

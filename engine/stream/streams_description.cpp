@@ -98,12 +98,13 @@ std::string Transfers::describe() {
                               : parts_.hdp_flush != nullptr
                                   ? "flushed by a register after host stores to device memory"
                                   : "no flush register");
-  for (size_t place = 0; place < kCopyDirections; ++place) {
-    const auto direction = static_cast<CopyDirection>(place);
-    all.line(fmt::format("engines {}", name_of(direction)), engine_reason(direction));
-  }
-  for (const CopyEngineUse& use : engine_uses())
-    all.line("copies so far", fmt::format("{}: {}, {} bytes", use.name, use.copies, use.bytes));
+  for (const CopyDirection direction : {CopyDirection::to_device, CopyDirection::to_host})
+    all.line(fmt::format("engines {}", name_of(direction)),
+             parts_.engines[static_cast<size_t>(direction)].reason);
+  for_each_lane([&](const CopyLane& lane) {
+    all.line("copies so far",
+             fmt::format("{}: {}, {} bytes", lane.name(), lane.copies(), lane.bytes()));
+  });
   return all.text();
 }
 

@@ -39,7 +39,7 @@ StreamsState::StreamsState(const StreamsOptions& options, MakeQueue make_queue,
                            std::optional<Transfers::Parts> of_copies)
     : options_(options), make_queue_(std::move(make_queue)) {
   if (of_copies)
-    transfers_ = std::make_unique<Transfers>(*std::move(of_copies), options.copies, options.engines,
+    transfers_ = std::make_unique<Transfers>(*std::move(of_copies), options.copies,
                                              of_lanes(options), [this] { close_epochs(); });
   const auto refuse = [](const char* asked, const char* found) {
     throw Error({.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,

@@ -243,10 +243,8 @@ TEST_CASE_METHOD(OnDevice, "Streams describe their queues, launches and copies",
   CHECK(contains(text, "shared queue, priority normal, 1 streams\n"));
   CHECK(contains(text, "shared queue, priority high, 1 streams\n"));
   CHECK(contains(text, "    compute units: all\n"));
-  const std::vector<CopyEngineUse> uses = streams.copy_engines();
-  REQUIRE(uses.size() == 1);
-  CHECK(value_of(text, "copies so far").starts_with(uses.front().name + ": "));
-  CHECK(value_of(text, "copies so far").ends_with(std::to_string(items.size() * 4) + " bytes"));
+  CHECK(value_of(text, "copies so far")
+            .ends_with(": 1, " + std::to_string(items.size() * 4) + " bytes"));
   size_t queues = 0;
   for (size_t at = 0;
        (at = text.find("  publication: indices by direct access", at)) != std::string::npos; ++at)

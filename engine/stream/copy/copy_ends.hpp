@@ -81,6 +81,13 @@ struct CopyOptions {
   PageablePath pageable = PageablePath::automatic;
 };
 
+// Chooses the copy engine of each copy between host and GPU.
+enum class EngineChoice : uint8_t {
+  // The library, by direction and load, where ROCr offers it (5.6 and newer); else ROCr.
+  automatic,
+  runtime,  // ROCr: one engine for each direction, so a copy that waits delays later ones
+};
+
 // Limits of a Streams. The defaults are measured; see engine/stream/DESIGN.md.
 struct CopyLimits {
   size_t host_bytes = 16 << 10;    // largest copy by the host

@@ -10,8 +10,8 @@
 namespace uptempo::detail {
 namespace {
 
-// HSA_AMD_AGENT_INFO_NUM_SDMA_ENG and _XGMI_ENG, which older hsa_ext_amd.h lacks.
-constexpr uint32_t kEngines = 0xA10A, kXgmiEngines = 0xA10B;
+// HSA_AMD_AGENT_INFO_NUM_SDMA_ENG, which older hsa_ext_amd.h lacks: engines that face the host link.
+constexpr uint32_t kEngines = 0xA10A;
 
 // First what the program itself would call, then the library alone: a program may load ROCr with a
 // plug-in, outside the global scope. The handle is not kept: ROCr stays loaded, because this
@@ -51,32 +51,26 @@ const RocrEngines& RocrEngines::get() {
   return kEngines;
 }
 
-EngineOffer RocrEngines::offer(const Agent& gpu) const {
-  EngineOffer offer;
-  if (copy_on_engine_ == nullptr || status_ == nullptr) {
-    offer.none =
-        "this ROCr has no hsa_amd_memory_async_copy_on_engine, which ROCr 5.6 and newer have";
-    return offer;
-  }
-  if (is_off("HSA_ENABLE_SDMA")) {
-    offer.none = "HSA_ENABLE_SDMA=0 makes ROCr copy by kernels";
-    return offer;
-  }
-  offer.host_engines = std::min(count_of(gpu, kEngines), kMostEngines);
-  offer.all_engines = std::min(offer.host_engines + count_of(gpu, kXgmiEngines), kMostEngines);
-  if (offer.host_engines == 0) offer.none = "the agent reports no copy engine for the host link";
-  return offer;
-}
-
-uint32_t RocrEngines::idle(hsa_agent_t to, hsa_agent_t from) const noexcept {
-  uint32_t mask = 0;
-  return status_(to, from, &mask) == HSA_STATUS_SUCCESS ? mask : 0;
-}
-
-uint32_t RocrEngines::preferred(hsa_agent_t to, hsa_agent_t from) const noexcept {
-  uint32_t mask = 0;
-  if (preferred_ == nullptr || preferred_(to, from, &mask) != HSA_STATUS_SUCCESS) return 0;
-  return mask;
+EngineSets RocrEngines::engines(const Agent& gpu, hsa_agent_t host) const {
+  if (copy_on_engine_ == nullptr || status_ == nullptr)
+    return left_to_runtime(
+        "this ROCr has no hsa_amd_memory_async_copy_on_engine, which ROCr 5.6 and newer have");
+  if (is_off("HSA_ENABLE_SDMA"))
+    return left_to_runtime("HSA_ENABLE_SDMA=0 makes ROCr copy by kernels");
+  const uint32_t host_engines = std::min(count_of(gpu, kEngines), kMostEngines);
+  EngineSets sets;
+  const auto choose = [&](CopyDirection direction, hsa_agent_t to, hsa_agent_t from) {
+    const auto ask = [&](EngineMask function) {
+      uint32_t mask = 0;
+      if (function == nullptr || function(to, from, &mask) != HSA_STATUS_SUCCESS) return 0u;
+      return mask;
+    };
+    sets[static_cast<size_t>(direction)] =
+        choose_engines(direction, host_engines, ask(status_), ask(preferred_));
+  };
+  choose(CopyDirection::to_device, gpu.handle(), host);
+  choose(CopyDirection::to_host, host, gpu.handle());
+  return sets;
 }
 
 hsa_status_t RocrEngines::copy(void* to, hsa_agent_t to_agent, const void* from,

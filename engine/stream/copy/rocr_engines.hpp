@@ -22,15 +22,9 @@ class RocrEngines {
   // Searches the process for ROCr's functions.
   static const RocrEngines& get();
 
-  // Asks for the engines of the agent, and for reasons not to choose among them.
-  EngineOffer offer(const Agent& gpu) const;
-  // Engines that could begin a copy now (hsa_amd_memory_copy_engine_status). 0: none is idle.
-  // Requires an offer.
-  uint32_t idle(hsa_agent_t to, hsa_agent_t from) const noexcept;
-  // Engines of the highest bandwidth (hsa_amd_memory_get_preferred_copy_engine). 0: no preference,
-  // or a ROCr without the function.
-  uint32_t preferred(hsa_agent_t to, hsa_agent_t from) const noexcept;
-  // Like hsa_amd_memory_async_copy, by that engine, also within an agent. Requires an offer.
+  // Asks for the engines of copies between host and GPU, or for reasons not to choose among them.
+  EngineSets engines(const Agent& gpu, hsa_agent_t host) const;
+  // Like hsa_amd_memory_async_copy, by an engine of engines().
   hsa_status_t copy(void* to, hsa_agent_t to_agent, const void* from, hsa_agent_t from_agent,
                     size_t bytes, std::span<const hsa_signal_t> after, hsa_signal_t done,
                     uint32_t engine) const noexcept;

@@ -34,30 +34,15 @@ CopyLane::Start start_by_rocr(std::optional<uint32_t> engine) {
   };
 }
 
-Transfers::Parts parts_of(const Agent& gpu) {
-  const RocrEngines& rocr = RocrEngines::get();
+Transfers::Parts parts_of(const Agent& gpu, EngineChoice engines) {
   const hsa_agent_t host = find_pool(gpu, MemoryKind::pinned).owner;
-  // Only for directions between the host and the GPU: ROCr refuses to answer for one agent.
-  const auto mask = [own = gpu.handle(), host](CopyDirection direction, auto&& ask) -> uint32_t {
-    if (direction == CopyDirection::to_device) return ask(own, host);
-    return direction == CopyDirection::to_host ? ask(host, own) : 0;
-  };
   return {.make_lane =
               [gpu](std::optional<uint32_t> engine, const CopyLaneOptions& options) {
                 return std::make_unique<CopyLane>(gpu, start_by_rocr(engine), options);
               },
-          .engines = rocr.offer(gpu),
-          .idle_engines =
-              [&rocr, mask](CopyDirection direction) {
-                return mask(direction,
-                            [&](hsa_agent_t to, hsa_agent_t from) { return rocr.idle(to, from); });
-              },
-          .preferred_engines =
-              [&rocr, mask](CopyDirection direction) {
-                return mask(direction, [&](hsa_agent_t to, hsa_agent_t from) {
-                  return rocr.preferred(to, from);
-                });
-              },
+          .engines = engines == EngineChoice::automatic
+                         ? RocrEngines::get().engines(gpu, host)
+                         : left_to_runtime("StreamsOptions::engines"),
           .load_kernels = [gpu] { return load_transfer_kernels(gpu); },
           .make_staging =
               [gpu](size_t size_bytes, size_t piece_bytes) {
@@ -70,29 +55,23 @@ Transfers::Parts parts_of(const Agent& gpu) {
 
 }  // namespace
 
-Transfers::Transfers(const Agent& gpu, const CopyLimits& limits, const CopyEngines& engines,
+Transfers::Transfers(const Agent& gpu, const CopyLimits& limits, EngineChoice engines,
                      const CopyLaneOptions& of_lanes, CloseEpochs close_epochs)
     : agent_(gpu),
       host_(find_pool(gpu, MemoryKind::pinned).owner),
       limits_(limits),
-      wanted_engines_(engines),
       of_lanes_(of_lanes),
       close_epochs_(std::move(close_epochs)),
-      parts_(parts_of(gpu)),
+      parts_(parts_of(gpu, engines)),
       // Staging memory ends with the Runtime, so carry out what is due before.
-      listener_(Session::current(), {.at_end = [this] { end_retired(); }}) {
-  check_masks(wanted_engines_, parts_.engines);
-}
+      listener_(Session::current(), {.at_end = [this] { end_retired(); }}) {}
 
-Transfers::Transfers(Parts parts, const CopyLimits& limits, const CopyEngines& engines,
-                     const CopyLaneOptions& of_lanes, CloseEpochs close_epochs)
+Transfers::Transfers(Parts parts, const CopyLimits& limits, const CopyLaneOptions& of_lanes,
+                     CloseEpochs close_epochs)
     : limits_(limits),
-      wanted_engines_(engines),
       of_lanes_(of_lanes),
       close_epochs_(std::move(close_epochs)),
-      parts_(std::move(parts)) {
-  check_masks(wanted_engines_, parts_.engines);
-}
+      parts_(std::move(parts)) {}
 
 Transfers::~Transfers() {
   listener_.stop();
@@ -125,32 +104,10 @@ CopyLane& Transfers::lane(LaneNumber number) {
   return *lanes_[number];
 }
 
-EngineSet Transfers::engines_now(CopyDirection direction) const {
-  const auto ask = [&](const auto& function) { return function ? function(direction) : 0u; };
-  const bool is_offered = parts_.engines.none.empty();
-  return choose_engines(direction, wanted_engines_, parts_.engines,
-                        is_offered ? ask(parts_.idle_engines) : 0,
-                        is_offered ? ask(parts_.preferred_engines) : 0);
-}
-
-const EngineSet* Transfers::engines_of(CopyDirection direction) {
-  const auto place = static_cast<size_t>(direction);
-  if (const EngineSet* const made = engine_sets_made_[place].load(std::memory_order_acquire))
-    return made;
-  const std::lock_guard lock(mutex_);
-  if (engine_sets_[place] == nullptr) {
-    auto set = std::make_unique<const EngineSet>(engines_now(direction));
-    if (set->ask_again) return nullptr;
-    engine_sets_[place] = std::move(set);
-    engine_sets_made_[place].store(engine_sets_[place].get(), std::memory_order_release);
-  }
-  return engine_sets_[place].get();
-}
-
 CopyLane& Transfers::lane_for(CopyDirection direction, std::span<const Event> waits) {
-  const EngineSet* const set = engines_of(direction);
-  if (set == nullptr || set->mask == 0) return lane(lane_of(direction));
-  LaneNumber best = lane_of_engine(set->favourite);
+  const EngineSet& set = parts_.engines[static_cast<size_t>(direction)];
+  if (set.mask == 0) return lane(lane_of(direction));
+  LaneNumber best = lane_of_engine(set.favourite);
   uint32_t least = UINT32_MAX;
   const auto consider = [&](uint32_t engine) {
     CopyLane* const made = lanes_made_[lane_of_engine(engine)].load(std::memory_order_acquire);
@@ -159,8 +116,8 @@ CopyLane& Transfers::lane_for(CopyDirection direction, std::span<const Event> wa
     least = unfinished;
     best = lane_of_engine(engine);
   };
-  consider(set->favourite);
-  for (uint32_t left = set->mask; left != 0; left &= left - 1) {
+  consider(set.favourite);
+  for (uint32_t left = set.mask; left != 0; left &= left - 1) {
     const auto engine = static_cast<uint32_t>(std::countr_zero(left));
     CopyLane* const made = lanes_made_[lane_of_engine(engine)].load(std::memory_order_acquire);
     if (made != nullptr) {
@@ -172,36 +129,6 @@ CopyLane& Transfers::lane_for(CopyDirection direction, std::span<const Event> wa
     consider(engine);
   }
   return lane(best);
-}
-
-std::string Transfers::engine_reason(CopyDirection direction) {
-  const EngineSet* const made =
-      engine_sets_made_[static_cast<size_t>(direction)].load(std::memory_order_acquire);
-  return made != nullptr ? made->reason : engines_now(direction).reason;
-}
-
-std::string Transfers::engine_reasons() {
-  std::string text;
-  for (size_t place = 0; place < kCopyDirections; ++place) {
-    const auto direction = static_cast<CopyDirection>(place);
-    text += fmt::format("copies {}: {}\n", name_of(direction), engine_reason(direction));
-  }
-  return text;
-}
-
-std::vector<CopyEngineUse> Transfers::engine_uses() {
-  std::vector<CopyEngineUse> uses;
-  for (LaneNumber number = 0; number < lanes_made_.size(); ++number) {
-    CopyLane* const made = lanes_made_[number].load(std::memory_order_acquire);
-    if (made == nullptr) continue;
-    CopyEngineUse use{.name = made->name(),
-                      .copies = made->copies(),
-                      .bytes = made->bytes(),
-                      .unfinished = made->unfinished()};
-    if (number >= kCopyDirections) use.engine = static_cast<uint32_t>(number - kCopyDirections);
-    uses.push_back(std::move(use));
-  }
-  return uses;
 }
 
 void Transfers::for_each_lane(const std::function<void(CopyLane&)>& f) {

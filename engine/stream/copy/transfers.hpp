@@ -14,7 +14,6 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <vector>
 
 #include "engine/runtime/agent.hpp"
 #include "engine/runtime/session_listener.hpp"
@@ -49,9 +48,7 @@ class Transfers {
     // The lane of an engine, or of a direction where the runtime chooses the engine.
     std::function<std::unique_ptr<CopyLane>(std::optional<uint32_t> engine, const CopyLaneOptions&)>
         make_lane{};
-    EngineOffer engines{.none = "the device offers no choice of copy engines"};
-    // Engines that could begin a copy in this direction now, and preferred ones; 0: no preference.
-    std::function<uint32_t(CopyDirection)> idle_engines{}, preferred_engines{};
+    EngineSets engines{};
     std::function<TransferKernels()> load_kernels{};
     std::function<std::shared_ptr<Staging>(size_t size_bytes, size_t piece_bytes)> make_staging{};
     uint32_t compute_units = 1;
@@ -62,11 +59,10 @@ class Transfers {
   // Ensures that completion of all work in hardware queues can be observed.
   using CloseEpochs = std::function<void()>;
 
-  // Throw Error if the engines do not exist.
-  Transfers(const Agent& gpu, const CopyLimits& limits, const CopyEngines& engines,
+  Transfers(const Agent& gpu, const CopyLimits& limits, EngineChoice engines,
             const CopyLaneOptions& of_lanes, CloseEpochs close_epochs);
-  Transfers(Parts parts, const CopyLimits& limits, const CopyEngines& engines,
-            const CopyLaneOptions& of_lanes, CloseEpochs close_epochs);
+  Transfers(Parts parts, const CopyLimits& limits, const CopyLaneOptions& of_lanes,
+            CloseEpochs close_epochs);
   // Requires that all copies are complete or lost.
   ~Transfers();
   Transfers(const Transfers&) = delete;
@@ -78,11 +74,6 @@ class Transfers {
   // Chooses the lane of the next copy of a stream, which waits for `waits` (copy_engines.hpp).
   // Throws Error.
   CopyLane& lane_for(CopyDirection direction, std::span<const Event> waits);
-  // The engines of a direction and the reason; asks ROCr where no copy has yet.
-  std::string engine_reason(CopyDirection direction);
-  // The same for each direction, a line each.
-  std::string engine_reasons();
-  std::vector<CopyEngineUse> engine_uses();
   // How copies are made, and by which engines so far.
   std::string describe();
   void for_each_lane(const std::function<void(CopyLane&)>& f);
@@ -132,22 +123,16 @@ class Transfers {
   }
   // `number` of lane_of() or lane_of_engine(). Creates the lane on first use. Throws Error.
   CopyLane& lane(LaneNumber number);
-  EngineSet engines_now(CopyDirection direction) const;
-  // Asks ROCr once. Null: ROCr has no answer yet, and decides the next copy.
-  const EngineSet* engines_of(CopyDirection direction);
 
   std::optional<Agent> agent_;
   hsa_agent_t host_{0};
   const CopyLimits limits_;
-  const CopyEngines wanted_engines_;
   const CopyLaneOptions of_lanes_;
   const CloseEpochs close_epochs_;
   Parts parts_;
   std::mutex mutex_;  // protects what is created on demand
   std::array<std::unique_ptr<CopyLane>, kMostLanes> lanes_;
   std::array<std::atomic<CopyLane*>, kMostLanes> lanes_made_{};
-  std::array<std::unique_ptr<const EngineSet>, kCopyDirections> engine_sets_;
-  std::array<std::atomic<const EngineSet*>, kCopyDirections> engine_sets_made_{};
   std::once_flag kernels_once_, staging_once_;
   std::optional<TransferKernels> kernels_;
   std::optional<Error> no_kernels_;

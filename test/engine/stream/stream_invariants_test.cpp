@@ -75,7 +75,7 @@ TEST_CASE("Streams: a wait for a launch that closed its epoch comes after that l
 TEST_CASE("Streams: copies of one stream on different engines run in order") {
   Ends ends;  // outlives copies that no later copy has waited for
   Engines engines;
-  StreamDevices devices(engines.options({.to_device = 1 << 2, .to_host = 1 << 4}));
+  StreamDevices devices(engines.options(1 << 2, 1 << 4));
   Stream stream(devices);
   for (uint8_t round = 1; round < 100; ++round) {
     std::ranges::fill(ends.host, round);
@@ -87,7 +87,7 @@ TEST_CASE("Streams: copies of one stream on different engines run in order") {
     stream.synchronize();
     CHECK(ends.back == ends.host);
   }
-  CHECK(begun(devices.streams()) == Counts{0, 0, 99, 0, 99, 0});
+  CHECK(begun(devices) == Counts{0, 0, 99, 0, 99, 0});
 }
 
 TEST_CASE("Streams: a stream stays on the engine of its unfinished copy") {
@@ -97,11 +97,11 @@ TEST_CASE("Streams: a stream stays on the engine of its unfinished copy") {
   Stream one(devices), other(devices);
   Ends a, b;
   for (int i = 0; i < 5; ++i) a.upload(one);
-  CHECK(begun(devices.streams()) == Counts{5, 0, 0, 0, 0, 0});
+  CHECK(begun(devices) == Counts{5, 0, 0, 0, 0, 0});
   for (int i = 0; i < 3; ++i) b.upload(other);
-  CHECK(begun(devices.streams()) == Counts{5, 3, 0, 0, 0, 0});
+  CHECK(begun(devices) == Counts{5, 3, 0, 0, 0, 0});
   a.download(one);  // waits for engine 0, which copies to the host, too
-  CHECK(begun(devices.streams()) == Counts{6, 3, 0, 0, 0, 0});
+  CHECK(begun(devices) == Counts{6, 3, 0, 0, 0, 0});
   engines.resume();
   devices.streams().synchronize();
   CHECK(a.back == a.host);

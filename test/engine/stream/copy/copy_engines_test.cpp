@@ -13,8 +13,8 @@
 
 using namespace uptempo;
 using namespace uptempo::test;
+using detail::choose_engines;
 using detail::CopyDirection;
-using detail::EngineOffer;
 
 namespace {
 
@@ -23,40 +23,33 @@ using Bytes = std::vector<uint8_t>;
 }  // namespace
 
 TEST_CASE("engines that face the host link copy between host and device", "[copy][engines]") {
-  const auto set = detail::choose_engines(CopyDirection::to_device, {}, offer(), 0b11111, 0);
+  const auto set = choose_engines(CopyDirection::to_device, 2, 0b11111, 0);
   CHECK(set.mask == 0b00011);
   CHECK(set.favourite == 0);
-  CHECK(set.reason ==
-        "engines 0 and 1, which face the host link; ROCr reports 0, 1, 2, 3 and 4 of 5 for this "
-        "direction");
+  CHECK(set.reason == "engines 0 and 1, which face the host link");
   // gfx90a: engine 0 copies to the device only.
-  const auto back = detail::choose_engines(CopyDirection::to_host, {}, offer(), 0b11110, 0);
+  const auto back = choose_engines(CopyDirection::to_host, 2, 0b11110, 0);
   CHECK(back.mask == 0b00010);
   CHECK(back.favourite == 1);
-  CHECK(detail::choose_engines(CopyDirection::to_host, {}, offer(), 0b11111, 0).favourite == 1);
+  CHECK(choose_engines(CopyDirection::to_host, 2, 0b11111, 0).favourite == 1);
 }
 
 TEST_CASE("engines that ROCr prefers are used, XGMI engines included", "[copy][engines]") {
-  const auto set = detail::choose_engines(CopyDirection::to_host, {}, offer(), 0b11110, 0b11001);
+  const auto set = choose_engines(CopyDirection::to_host, 2, 0b11110, 0b11001);
   CHECK(set.mask == 0b11000);
   CHECK(set.favourite == 3);
-  CHECK(contains(set.reason, "engines 3 and 4, which ROCr prefers"));
+  CHECK(set.reason == "engines 3 and 4, which ROCr prefers for this link");
 }
 
-TEST_CASE("the runtime decides within and between GPUs, or on request, and the reason is given",
-          "[copy][engines]") {
-  const auto reason = [](CopyDirection direction, const CopyEngines& wanted,
-                         const EngineOffer& offered, uint32_t idle) {
-    const auto set = detail::choose_engines(direction, wanted, offered, idle, 0);
-    CHECK(set.mask == 0);
-    return set.reason;
-  };
-  CHECK(contains(reason(CopyDirection::within_device, {}, offer(), 0b11), "by a kernel"));
-  CHECK(contains(reason(CopyDirection::between_devices, {}, offer(), 0b11), "two GPUs"));
-  CHECK(contains(reason(CopyDirection::to_host, {.choice = EngineChoice::runtime}, offer(), 0b11),
-                 "StreamsOptions::engines"));
-  CHECK(contains(reason(CopyDirection::to_host, {}, {.none = "too old"}, 0b11), "too old"));
-  CHECK(contains(reason(CopyDirection::to_host, {}, offer(), 0b11100), "no idle engine"));
+TEST_CASE("without idle engines, and on request, the runtime decides", "[copy][engines]") {
+  const auto set = choose_engines(CopyDirection::to_host, 2, 0b11100, 0);
+  CHECK(set.mask == 0);
+  CHECK(contains(set.reason, "no idle engine"));
+  const auto sets = detail::left_to_runtime("too old");
+  for (const auto direction : {CopyDirection::to_device, CopyDirection::to_host}) {
+    CHECK(sets[static_cast<size_t>(direction)].mask == 0);
+    CHECK(sets[static_cast<size_t>(direction)].reason == "the runtime decides: too old");
+  }
 }
 
 TEST_CASE("copies with a peer use engines between devices, and count for their direction",
@@ -88,22 +81,6 @@ TEST_CASE("copies with a peer use engines between devices, and count for their d
   }
 }
 
-TEST_CASE("a wrong mask is refused by name when the Streams is created", "[copy][engines]") {
-  Engines engines;
-  const auto text = [&](const CopyEngines& wanted) {
-    return error_of<Error>([&] { StreamDevices devices(engines.options(wanted)); });
-  };
-  CHECK(
-      contains(text({.to_host = 0b1010'0001}), "no engine 5 and 7; the agent has engines 0 to 4"));
-  CHECK(contains(text({.to_host = 0b1010'0001}), "copies from device to host"));
-  CHECK(contains(text({.to_device = 1u << 31}), "no engine 31"));
-  CHECK(contains(text({.within_device = 32}), "within the device"));
-  CHECK(contains(text({.choice = EngineChoice::runtime, .to_device = 1}), "EngineChoice::runtime"));
-  StreamDevicesOptions without = engines.options({.to_device = 1});
-  without.copies.engines = {.none = "this ROCr is too old"};
-  CHECK(contains(error_of<Error>([&] { StreamDevices devices(without); }), "this ROCr is too old"));
-}
-
 TEST_CASE("the copies of two streams in one direction are on two engines", "[copy][engines]") {
   Engines engines;
   engines.pause();
@@ -112,7 +89,7 @@ TEST_CASE("the copies of two streams in one direction are on two engines", "[cop
   Ends a, b;
   a.upload(one);
   b.upload(other);
-  CHECK(begun(devices.streams()) == Counts{1, 1, 0, 0, 0, 0});
+  CHECK(begun(devices) == Counts{1, 1, 0, 0, 0, 0});
   engines.engines[1].resume();
   other.synchronize();
   CHECK(b.device == b.host);
@@ -134,30 +111,10 @@ TEST_CASE("without load each direction has its usual engine", "[copy][engines]")
     stream.synchronize();
   }
   CHECK(ends.back == ends.host);
-  CHECK(begun(devices.streams()) == Counts{3, 3, 0, 0, 0, 0});
-  const std::vector<CopyEngineUse> uses = devices.streams().copy_engines();
-  REQUIRE(uses.size() == 2);
-  CHECK(uses[0].bytes == 3 * 64);
-  CHECK(uses[1].name == "by engine 1");
-  CHECK(uses[1].unfinished == 0);
-}
-
-TEST_CASE("ROCr is asked again while it reports no idle engine", "[copy][engines]") {
-  Engines engines;
-  engines.idle = 0;
-  StreamDevices devices(engines.options());
-  Stream stream(devices);
-  Ends ends;
-  ends.upload(stream);
-  stream.synchronize();
-  CHECK(contains(devices.streams().copy_engine_reasons(),
-                 "copies from host to device: the runtime decides: ROCr reports no idle engine"));
-  engines.idle = 0b11;
-  ends.upload(stream);
-  stream.synchronize();
-  CHECK(begun(devices.streams()) == Counts{1, 0, 0, 0, 0, 1});
-  CHECK(contains(devices.streams().copy_engine_reasons(),
-                 "copies from host to device: engines 0 and 1, which face the host link"));
+  CHECK(begun(devices) == Counts{3, 3, 0, 0, 0, 0});
+  const std::string text = devices.state().transfers().describe();
+  CHECK(contains(text, "by engine 0: 3, 192 bytes"));
+  CHECK(contains(text, "by engine 1: 3, 192 bytes"));
 }
 
 TEST_CASE("later copies end with the error of the engine that failed", "[copy][engines]") {
@@ -172,13 +129,13 @@ TEST_CASE("later copies end with the error of the engine that failed", "[copy][e
   engines.engines[0].resume();
   CHECK_THROWS_AS(failed.wait(), Error);
   CHECK(contains(error_of<Error>([&] { b.upload(other); }), "a copy by engine 0"));
-  CHECK(begun(devices.streams()) == Counts{1, 0, 0, 0, 0, 0});
+  CHECK(begun(devices) == Counts{1, 0, 0, 0, 0, 0});
 }
 
 TEST_CASE("random copies of several streams over all engines leave what one after the other does",
           "[copy][engines][stress]") {
   Engines engines;
-  StreamDevices devices(engines.options({.to_device = 0b00111, .to_host = 0b11110}));
+  StreamDevices devices(engines.options(0b00111, 0b11110));
   std::mt19937_64 random(1);
   std::deque<Stream> streams;
   for (int i = 0; i < 4; ++i) streams.emplace_back(devices);
@@ -214,7 +171,7 @@ TEST_CASE("random copies of several streams over all engines leave what one afte
     }
   }
   devices.streams().synchronize();
-  const Counts counts = begun(devices.streams());
-  for (uint32_t engine = 0; engine < kAllEngines; ++engine) CHECK(counts[engine] > 0);
+  const Counts counts = begun(devices);
+  for (uint32_t engine = 0; engine < kEngines; ++engine) CHECK(counts[engine] > 0);
   CHECK(counts.back() == 0);
 }

@@ -12,7 +12,6 @@
 
 #include "test/support/catch.hpp"
 #include "test/support/environment.hpp"
-#include "test/support/errors.hpp"
 #include "test/support/on_device.hpp"
 #include "test/support/text.hpp"
 #include "tools/vgpu/query.h"
@@ -70,7 +69,7 @@ struct EngineDevice : OnDevice {
   // but 1 for gfx942 under ROCr 6.4. The other one has those to the host.
   const size_t usual = [this] {
     const auto before = copied();
-    Streams streams(gpu, {.engines = {.choice = EngineChoice::runtime}});
+    Streams streams(gpu, {.engines = EngineChoice::runtime});
     streams.default_stream().copy(device, host, kByEngine);
     streams.synchronize();
     const auto spent = copied() - before;
@@ -96,23 +95,18 @@ TEST_CASE_METHOD(EngineDevice, "copies without load use the usual engine of thei
   CHECK(copied() - middle == only(other_engine, kBytes));
   CHECK(arrived());
 
-  const std::vector<CopyEngineUse> uses = streams.copy_engines();
-  REQUIRE(uses.size() == 2);
-  for (const CopyEngineUse& use : uses) {
-    CHECK(use.copies == 1);
-    CHECK(use.bytes == kBytes);
-    CHECK(use.unfinished == 0);
-    CHECK(use.engine.has_value() == rocr_offers_engines());
-  }
-  const std::string reasons = streams.copy_engine_reasons();
-  CAPTURE(reasons);
-  CHECK(count(reasons, "\n") == 4);
+  const std::string text = streams.describe();
+  CAPTURE(text);
+  CHECK(count(text, "copies so far: ") == 2);
+  CHECK(count(text, ": 1, 400000 bytes") == 2);
   if (rocr_offers_engines()) {
-    CHECK(contains(reasons, "copies from host to device: engines 0 and 1, which face the host"));
-    CHECK(contains(reasons, is_gfx90a ? "copies from device to host: engine 1, which"
-                                      : "copies from device to host: engines 0 and 1, which"));
+    CHECK(count(text, "copies so far: by engine ") == 2);
+    CHECK(contains(text, "engines from host to device: engines 0 and 1, which face the host"));
+    CHECK(contains(text, is_gfx90a ? "engines from device to host: engine 1, which"
+                                   : "engines from device to host: engines 0 and 1, which"));
   } else {
-    CHECK(count(reasons, "this ROCr has no hsa_amd_memory_async_copy_on_engine") == 4);
+    CHECK(count(text, "by the runtime's engine") == 2);
+    CHECK(count(text, "this ROCr has no hsa_amd_memory_async_copy_on_engine") == 2);
   }
 }
 
@@ -126,11 +120,10 @@ TEST_CASE_METHOD(EngineDevice, "the runtime chooses the engine of copies between
   stream.copy(back, CopySource::peer(gpu, device.data(), kBytes), kByEngine);
   stream.synchronize();
   CHECK(arrived());
-  const std::vector<CopyEngineUse> uses = streams.copy_engines();
-  REQUIRE(uses.size() == 1);
-  CHECK(uses[0].name == "between devices by the runtime's engine");
-  CHECK_FALSE(uses[0].engine.has_value());
-  CHECK(uses[0].copies == 2);
+  const std::string text = streams.describe();
+  CAPTURE(text);
+  CHECK(count(text, "copies so far: ") == 1);
+  CHECK(contains(text, "copies so far: between devices by the runtime's engine: 2, "));
   const Counters spent = Counters::now() - before;
   CHECK(spent.bytes_to_device == kBytes);
   CHECK(spent.bytes_to_host == kBytes);
@@ -171,75 +164,23 @@ TEST_CASE_METHOD(EngineDevice, "a copy that waits does not hold up one of anothe
   CHECK(arrived());
 }
 
-TEST_CASE_METHOD(EngineDevice, "masks send the copies of each direction to their engine",
-                 "[device][stream][engines]") {
-  if (!rocr_offers_engines()) {
-    CHECK(contains(error_of<Error>([&] { Streams streams(gpu, {.engines = {.to_host = 2}}); }),
-                   "this ROCr has no hsa_amd_memory_async_copy_on_engine"));
-    return;
-  }
-  // Except on gfx90a, the driver gives engines to ROCr's numbers in the order of their first use. The
-  // fixture has used number 0.
-  // Both directions, and copies within the GPU, share engine 1.
-  Streams streams(gpu, {.engines = {.to_device = 2, .to_host = 2, .within_device = 2}});
-  Stream stream(streams);
-  DeviceBuffer<uint32_t> other(gpu, kCount);
-  const auto start = copied();
-  stream.copy(device, host, kByEngine);
-  stream.copy(other, device, kByEngine);
-  stream.copy(back, other, kByEngine);
-  stream.synchronize();
-  CHECK(arrived());
-  CHECK(copied() - start == only(other_engine, 3 * kBytes));
-  REQUIRE(streams.copy_engines().size() == 1);
-  CHECK(streams.copy_engines()[0].engine == 1);
-  CHECK(streams.copy_engines()[0].copies == 3);
-  CHECK(streams.copy_engines()[0].bytes == 3 * kBytes);
-}
-
-TEST_CASE_METHOD(EngineDevice, "engines that cannot do a copy are refused by name",
-                 "[device][stream][engines]") {
-  const size_t engines = copied().size();
-  const auto refusal = [&](const CopyEngines& wanted) {
-    return error_of<Error>([&] { Streams streams(gpu, {.engines = wanted}); });
-  };
-  const std::string beyond = refusal({.to_device = 1u << engines});
-  CAPTURE(beyond);
-  if (!rocr_offers_engines()) {
-    CHECK(contains(beyond, "this ROCr has no"));
-    return;
-  }
-  CHECK(contains(beyond, "no engine " + std::to_string(engines)));
-  CHECK(contains(beyond, "the agent has engines 0 to " + std::to_string(engines - 1)));
-  // Engine 0 of gfx90a copies to the device only.
-  Streams streams(gpu, {.engines = {.to_host = 1}});
-  Stream stream(streams);
-  stream.copy(device, host, kByEngine);
-  if (is_gfx90a) {
-    CHECK(contains(error_of<Error>([&] { stream.copy(back, device, kByEngine); }), "by engine 0"));
-    return;
-  }
-  stream.copy(back, device, kByEngine);
-  stream.synchronize();
-  CHECK(arrived());
-}
-
 TEST_CASE_METHOD(EngineDevice, "where ROCr copies by kernels there is no engine to choose",
                  "[device][stream][engines]") {
   const Environment environment{{"HSA_ENABLE_SDMA", "0"}};
   Streams streams(gpu);
   streams.default_stream().copy(device, host, kByEngine);
   streams.synchronize();
-  REQUIRE(streams.copy_engines().size() == 1);
-  CHECK_FALSE(streams.copy_engines()[0].engine.has_value());
-  const std::string reasons = streams.copy_engine_reasons();
-  CHECK(count(reasons, rocr_offers_engines() ? "HSA_ENABLE_SDMA=0 makes ROCr copy by kernels"
-                                             : "this ROCr has no") == 4);
+  const std::string text = streams.describe();
+  CAPTURE(text);
+  CHECK(count(text, "copies so far: ") == 1);
+  CHECK(contains(text, "copies so far: from host to device by the runtime's engine: 1, "));
+  CHECK(count(text, rocr_offers_engines() ? "HSA_ENABLE_SDMA=0 makes ROCr copy by kernels"
+                                          : "this ROCr has no") == 2);
 }
 
 TEST_CASE_METHOD(EngineDevice, "on request the runtime chooses the engines",
                  "[device][stream][engines]") {
-  Streams streams(gpu, {.engines = {.choice = EngineChoice::runtime}});
+  Streams streams(gpu, {.engines = EngineChoice::runtime});
   Stream one(streams), two(streams);
   const auto start = copied();
   DeviceBuffer<uint32_t> other(gpu, kCount);
@@ -247,6 +188,9 @@ TEST_CASE_METHOD(EngineDevice, "on request the runtime chooses the engines",
   two.copy(other, host, kByEngine);
   streams.synchronize();
   CHECK(copied() - start == only(usual, 2 * kBytes));
-  for (const CopyEngineUse& use : streams.copy_engines()) CHECK_FALSE(use.engine.has_value());
-  CHECK(contains(streams.copy_engine_reasons(), "the runtime decides: StreamsOptions::engines"));
+  const std::string text = streams.describe();
+  CAPTURE(text);
+  CHECK(count(text, "copies so far: ") == 1);
+  CHECK(contains(text, "by the runtime's engine: 2, "));
+  CHECK(count(text, "the runtime decides: StreamsOptions::engines") == 2);
 }

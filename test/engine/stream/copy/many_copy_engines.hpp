@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <deque>
 #include <optional>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "test/engine/stream/copy/copy_engine.hpp"
@@ -11,30 +13,27 @@
 
 namespace uptempo::test {
 
-// Two engines that face the host and three for XGMI links, like gfx90a.
-inline constexpr uint32_t kHostEngines = 2, kAllEngines = 5;
-inline detail::EngineOffer offer() {
-  return {.host_engines = kHostEngines, .all_engines = kAllEngines};
-}
+inline constexpr uint32_t kEngines = 5;
 
 // Engines 0 to 4, and one that stands for the runtime's choice.
 struct Engines {
-  std::deque<CopyEngine> engines{kAllEngines};
+  std::deque<CopyEngine> engines{kEngines};
   CopyEngine of_runtime;
-  uint32_t idle = 0b11111, preferred = 0;
 
-  StreamDevicesOptions options(const CopyEngines& wanted = {}) {
+  // Masks of the engines to choose from.
+  StreamDevicesOptions options(uint32_t to_device = 0b11, uint32_t to_host = 0b11) {
+    using detail::CopyDirection;
     StreamDevicesOptions options;
     options.copies = of_runtime.parts();
     options.copies.make_lane = [this](std::optional<uint32_t> engine,
                                       const detail::CopyLaneOptions& of_lane) {
       return engine ? engines.at(*engine).lane(of_lane) : of_runtime.lane(of_lane);
     };
-    options.copies.engines = offer();
-    options.copies.idle_engines = [this](detail::CopyDirection) { return idle; };
-    options.copies.preferred_engines = [this](detail::CopyDirection) { return preferred; };
+    for (const auto& [direction, mask] : {std::pair(CopyDirection::to_device, to_device),
+                                          std::pair(CopyDirection::to_host, to_host)})
+      options.copies.engines[static_cast<size_t>(direction)] =
+          detail::choose_engines(direction, kEngines, mask, 0);
     options.streams.copies = {.host_bytes = 0, .kernel_bytes = 0, .engine_copies = 16};
-    options.streams.engines = wanted;
     return options;
   }
   void pause() {
@@ -58,10 +57,13 @@ struct Ends {
 };
 
 // Copies begun, by engine; the last one is the runtime's choice.
-inline std::vector<uint64_t> begun(Streams& streams) {
-  std::vector<uint64_t> counts(kAllEngines + 1);
-  for (const CopyEngineUse& use : streams.copy_engines())
-    counts.at(use.engine.value_or(kAllEngines)) += use.copies;
+inline std::vector<uint64_t> begun(StreamDevices& devices) {
+  std::vector<uint64_t> counts(kEngines + 1);
+  devices.state().transfers().for_each_lane([&](const detail::CopyLane& lane) {
+    const std::string_view name = lane.name();
+    const size_t engine = name.starts_with("by engine ") ? name.back() - '0' : kEngines;
+    counts.at(engine) += lane.copies();
+  });
   return counts;
 }
 using Counts = std::vector<uint64_t>;
