@@ -32,13 +32,6 @@ bool is_output(CLI::Option& option) {
 // configurable unless it says so.
 bool is_repeatable(CLI::Option& option) { return option.get_configurable() && !is_output(option); }
 
-// CLI11 takes an empty number for 0, and an empty text often means the same as none.
-CLI::Option& with_value(CLI::Option& option) {
-  option.check(CLI::Validator(
-      [](const std::string& value) { return value.empty() ? "the value is empty" : ""; }, ""));
-  return option;
-}
-
 // Whether writing one file would destroy the other.
 bool is_same_file(const std::string& one, const std::string& other) {
   namespace fs = std::filesystem;
@@ -48,20 +41,23 @@ bool is_same_file(const std::string& one, const std::string& other) {
          fs::weakly_canonical(fs::absolute(one)) == fs::weakly_canonical(fs::absolute(other));
 }
 
-// CLI11 2.1 alone takes "" for 0, "-1" and 2^64 for 2^64 - 1, and "nan" as within every range.
+// An empty text often means the same as none. CLI11 2.1 alone takes "" for 0, "-1" and 2^64 for
+// 2^64 - 1, and "nan" as within every range.
 template <class T>
-std::string number_problem(const std::string& text) {
+std::string value_problem(const std::string& text) {
   if (text.empty()) return "the value is empty";
-  T number{};
   const char *begin = text.data(), *const end = begin + text.size();
-  std::from_chars_result parsed{};
-  if constexpr (std::is_floating_point_v<T>) {
-    parsed = std::from_chars(begin, end, number);
+  if constexpr (std::is_same_v<T, std::string>) {
+    return "";
+  } else if constexpr (std::is_floating_point_v<T>) {
+    T number{};
+    const std::from_chars_result parsed = std::from_chars(begin, end, number);
     if (parsed.ec == std::errc{} && parsed.ptr == end && std::isfinite(number)) return "";
     return fmt::format("'{}' is not a number", text);
   } else {
+    T number{};
     const bool is_hexadecimal = text.starts_with("0x");
-    parsed =
+    const std::from_chars_result parsed =
         std::from_chars(is_hexadecimal ? begin + 2 : begin, end, number, is_hexadecimal ? 16 : 10);
     if (parsed.ec == std::errc{} && parsed.ptr == end) return "";
     return fmt::format("'{}' is not a whole number from {} to {}", text,
@@ -79,29 +75,17 @@ std::string size_problem(const std::string& text) {
 }
 
 template <class Value>
-struct NumberIn {
+struct Each {
   using Type = Value;
 };
 template <class Value>
-struct NumberIn<std::vector<Value>> {
+struct Each<std::vector<Value>> {
   using Type = Value;
 };
 template <class Value>
-struct NumberIn<std::set<Value>> {
+struct Each<std::set<Value>> {
   using Type = Value;
 };
-
-// An option of one number or several.
-template <class Value>
-CLI::Option& numeric(CLI::App& app, const std::string& names, Value& value,
-                     const std::string& help) {
-  return *app.add_option(names, value, help)
-              ->check(CLI::Validator(
-                  [](const std::string& text) {
-                    return number_problem<typename NumberIn<Value>::Type>(text);
-                  },
-                  ""));
-}
 
 }  // namespace
 
@@ -215,56 +199,28 @@ Option CommandLine::flag(const std::string& names, bool& value, const std::strin
   return Option(*app_->add_flag(names, value, help));
 }
 
-Option CommandLine::option(const std::string& names, std::string& value, const std::string& help) {
-  return Option(with_value(*app_->add_option(names, value, help)));
+template <class Value>
+Option CommandLine::option(const std::string& names, Value& value, const std::string& help) {
+  return Option(*app_->add_option(names, value, help)
+                     ->check(CLI::Validator(value_problem<typename Each<Value>::Type>, "")));
 }
-
-Option CommandLine::option(const std::string& names, int64_t& value, const std::string& help) {
-  return Option(numeric(*app_, names, value, help));
-}
-
-Option CommandLine::option(const std::string& names, uint32_t& value, const std::string& help) {
-  return Option(numeric(*app_, names, value, help));
-}
-
-Option CommandLine::option(const std::string& names, uint64_t& value, const std::string& help) {
-  return Option(numeric(*app_, names, value, help));
-}
-
-Option CommandLine::option(const std::string& names, double& value, const std::string& help) {
-  return Option(numeric(*app_, names, value, help));
-}
-
-Option CommandLine::option(const std::string& names, std::vector<std::string>& value,
-                           const std::string& help) {
-  return Option(with_value(*app_->add_option(names, value, help)));
-}
-
-Option CommandLine::option(const std::string& names, std::vector<uint32_t>& value,
-                           const std::string& help) {
-  return Option(numeric(*app_, names, value, help));
-}
-
-Option CommandLine::option(const std::string& names, std::vector<uint64_t>& value,
-                           const std::string& help) {
-  return Option(numeric(*app_, names, value, help));
-}
-
-Option CommandLine::option(const std::string& names, std::vector<double>& value,
-                           const std::string& help) {
-  return Option(numeric(*app_, names, value, help));
-}
-
-Option CommandLine::option(const std::string& names, std::set<uint32_t>& value,
-                           const std::string& help) {
-  return Option(numeric(*app_, names, value, help));
-}
+template Option CommandLine::option(const std::string&, std::string&, const std::string&);
+template Option CommandLine::option(const std::string&, int64_t&, const std::string&);
+template Option CommandLine::option(const std::string&, uint32_t&, const std::string&);
+template Option CommandLine::option(const std::string&, uint64_t&, const std::string&);
+template Option CommandLine::option(const std::string&, double&, const std::string&);
+template Option CommandLine::option(const std::string&, std::vector<std::string>&,
+                                    const std::string&);
+template Option CommandLine::option(const std::string&, std::vector<uint32_t>&, const std::string&);
+template Option CommandLine::option(const std::string&, std::vector<uint64_t>&, const std::string&);
+template Option CommandLine::option(const std::string&, std::vector<double>&, const std::string&);
+template Option CommandLine::option(const std::string&, std::set<uint32_t>&, const std::string&);
 
 Option CommandLine::option(const std::string& names, std::function<void(double value)> store,
                            const std::string& help) {
   CLI::Option* const added = app_->add_option_function<double>(
       names, [store = std::move(store)](const double& value) { store(value); }, help);
-  return Option(*added->check(CLI::Validator(number_problem<double>, "")));
+  return Option(*added->check(CLI::Validator(value_problem<double>, "")));
 }
 
 Option CommandLine::choice(const std::string& names, std::vector<std::string> values,

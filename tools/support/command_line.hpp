@@ -76,18 +76,11 @@ class CommandLine {
   // A flag stores true. "!--no-verify" stores false.
   Option flag(const std::string& names, bool& value, const std::string& help);
 
-  // An option if the name begins with "--", else a positional argument. Options of vectors
-  // and sets take several values. An empty value is refused.
-  Option option(const std::string& names, std::string& value, const std::string& help);
-  Option option(const std::string& names, int64_t& value, const std::string& help);
-  Option option(const std::string& names, uint32_t& value, const std::string& help);
-  Option option(const std::string& names, uint64_t& value, const std::string& help);
-  Option option(const std::string& names, double& value, const std::string& help);
-  Option option(const std::string& names, std::vector<std::string>& value, const std::string& help);
-  Option option(const std::string& names, std::vector<uint32_t>& value, const std::string& help);
-  Option option(const std::string& names, std::vector<uint64_t>& value, const std::string& help);
-  Option option(const std::string& names, std::vector<double>& value, const std::string& help);
-  Option option(const std::string& names, std::set<uint32_t>& value, const std::string& help);
+  // An option if the name begins with "--", else a positional argument. The value is a text, a
+  // number (int64_t, uint32_t, uint64_t, double), a vector of these except int64_t, or a
+  // std::set<uint32_t>; a vector or set takes several values. An empty value is refused.
+  template <class Value>
+  Option option(const std::string& names, Value& value, const std::string& help);
   // Calls `store` with the value.
   Option option(const std::string& names, std::function<void(double value)> store,
                 const std::string& help);
