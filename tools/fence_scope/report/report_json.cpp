@@ -88,8 +88,18 @@ void fields(Io& io, Part& model) {
 
 template <class Io, PartOf<DeviceCounts> Part>
 void fields(Io& io, Part& counts) {
-  for (const CountInfo& info : counts_info()) io(info.key, counts.*info.member);
-  for (const LineCountInfo& info : line_counts_info()) io(info.key, counts.*info.member);
+  io("packets", counts.packets);
+  io("doorbells", counts.doorbells);
+  io("signal_updates", counts.signal_updates);
+  io("interrupts", counts.interrupts);
+  io("barrier_bits", counts.barrier_bits);
+  io("agent_acquires", counts.agent_acquires);
+  io("agent_releases", counts.agent_releases);
+  io("system_acquires", counts.system_acquires);
+  io("system_releases", counts.system_releases);
+  io("l1_lines_invalidated", counts.l1_lines_invalidated);
+  io("l2_lines_invalidated", counts.l2_lines_invalidated);
+  io("l2_lines_written_back", counts.l2_lines_written_back);
 }
 
 template <class Io, PartOf<Cell> Part>

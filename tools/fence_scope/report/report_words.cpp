@@ -44,21 +44,6 @@ std::string step_text(size_t step) {
   return step == Judgement::kNoStep ? "host" : std::to_string(step);
 }
 
-constexpr CountInfo kCounts[] = {
-    {"packets", "packets", &DeviceCounts::packets},
-    {"doorbells", "door-\nbells", &DeviceCounts::doorbells},
-    {"signal_updates", "signal\nupdates", &DeviceCounts::signal_updates},
-    {"interrupts", "inter-\nrupts", &DeviceCounts::interrupts},
-    {"barrier_bits", "barrier\nbits", &DeviceCounts::barrier_bits},
-    {"agent_acquires", "agent\nacquires", &DeviceCounts::agent_acquires},
-    {"agent_releases", "agent\nreleases", &DeviceCounts::agent_releases},
-    {"system_acquires", "system\nacquires", &DeviceCounts::system_acquires},
-    {"system_releases", "system\nreleases", &DeviceCounts::system_releases}};
-constexpr LineCountInfo kLineCounts[] = {
-    {"l1_lines_invalidated", "L1 lines\ninvalidated", &DeviceCounts::l1_lines_invalidated},
-    {"l2_lines_invalidated", "L2 lines\ninvalidated", &DeviceCounts::l2_lines_invalidated},
-    {"l2_lines_written_back", "L2 lines\nwritten back", &DeviceCounts::l2_lines_written_back}};
-
 }  // namespace
 
 std::string_view name_of(TimeKind kind) noexcept { return name_in(kTimeKinds, kind); }
@@ -240,8 +225,5 @@ double model_relative(const Section& section, const Cell& cell) {
   }
   return kUnknown;
 }
-
-std::span<const CountInfo> counts_info() noexcept { return kCounts; }
-std::span<const LineCountInfo> line_counts_info() noexcept { return kLineCounts; }
 
 }  // namespace uptempo::fence_scope

@@ -91,19 +91,4 @@ std::vector<Reason> reasons_of(const std::vector<const Cell*>& cells);
 // without one.
 double model_relative(const Section& section, const Cell& cell);
 
-// One count of DeviceCounts: its key in JSON and CSV, and its title in tables, where '\n' starts
-// another line.
-struct CountInfo {
-  const char* key;
-  const char* title;
-  uint64_t DeviceCounts::*member;
-};
-struct LineCountInfo {
-  const char* key;
-  const char* title;
-  std::optional<uint64_t> DeviceCounts::*member;
-};
-std::span<const CountInfo> counts_info() noexcept;
-std::span<const LineCountInfo> line_counts_info() noexcept;
-
 }  // namespace uptempo::fence_scope

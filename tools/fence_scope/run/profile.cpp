@@ -54,110 +54,84 @@ constexpr double kFijiLaunch =
         kKernels -
     us_for(2 * kSortBytes, kFijiMemory);
 
+// Beside each parameter: the publication, "fitted" to it, or "assumed".
 constexpr std::array<Profile, 3> kProfiles{
     Profile{
         .name = "fiji",
         .device = "AMD Fiji (gfx803)",
-        .launch = {kFijiLaunch, "fitted: the rest of 1137 us for 120 kernels"},
-        .barrier = {kFijiBarrier, "assumed: part of the 1.7 us of a launch with a host wait"},
-        .agent_acquire = {kFijiAgentAcquire, "assumed: part of a kernel's time"},
-        .agent_release = {kFijiAgentRelease,
-                          "assumed: L1 writes through, so there is nothing to do"},
-        .system_acquire =
-            {kFijiSystemAcquire,
-             "fitted: 1665 - 1221 us for 119 pairs of system fences; half of a pair is assumed"},
-        .system_release = {kFijiSystemRelease, "fitted: as system_acquire"},
-        .doorbell = {kFijiDoorbell, "assumed: a posted write over PCIe"},
-        .signal_update = {kFijiSignalUpdate, "assumed: a posted write over PCIe"},
-        .interrupt = {kFijiInterrupt, "assumed: its share of a host wait"},
-        .host_wait = {kFijiHostWait,
-                      "fitted: 1869 - 1665 us for 119 host waits, less the shares above"},
-        .signal_creation = {kBaseline - kSignal, "fitted: 1943 - 1906 us"},
-        .kernarg_allocation = {kSignal - kKernarg, "fitted: 1906 - 1869 us"},
-        .pinned_copy = {kFijiPinnedCopy, "assumed"},
-        .pageable_copy =
-            {kFijiPageableCopy,
-             "fitted: 1221 - 1137 us for two copies, less the time that the rates explain"},
-        .memory_rate =
-            {kFijiMemory,
-             "AMD, Radeon R9 Fury X specifications: 4096 bits of HBM at 1 Gbit/s, 512 GB/s"},
-        .pinned_rate = {kFijiPinnedRate, "the article: 13 to 14 GB/s"},
-        .pageable_rate = {kFijiPageableRate, "the article: 6 to 7 GB/s"},
-        .l2_bytes = {2 << 20, "assumed: 2 MiB of L2; no page of AMD's was found that gives it"},
+        .launch = kFijiLaunch,    // fitted: the rest of 1137 us for 120 kernels
+        .barrier = kFijiBarrier,  // assumed: part of the 1.7 us of a launch with a host wait
+        .agent_acquire = kFijiAgentAcquire,  // assumed: part of a kernel's time
+        // assumed: L1 writes through, so there is nothing to do
+        .agent_release = kFijiAgentRelease,
+        // fitted: 1665 - 1221 us for 119 pairs of system fences; half of a pair is assumed
+        .system_acquire = kFijiSystemAcquire,
+        .system_release = kFijiSystemRelease,  // fitted: as system_acquire
+        .doorbell = kFijiDoorbell,             // assumed: a posted write over PCIe
+        .signal_update = kFijiSignalUpdate,    // assumed: a posted write over PCIe
+        .interrupt = kFijiInterrupt,           // assumed: its share of a host wait
+        // fitted: 1869 - 1665 us for 119 host waits, less the shares above
+        .host_wait = kFijiHostWait,
+        .signal_creation = kBaseline - kSignal,    // fitted: 1943 - 1906 us
+        .kernarg_allocation = kSignal - kKernarg,  // fitted: 1906 - 1869 us
+        .pinned_copy = kFijiPinnedCopy,            // assumed
+        // fitted: 1221 - 1137 us for two copies, less the time that the rates explain
+        .pageable_copy = kFijiPageableCopy,
+        // AMD, Radeon R9 Fury X specifications: 4096 bits of HBM at 1 Gbit/s, 512 GB/s
+        .memory_rate = kFijiMemory,
+        .pinned_rate = kFijiPinnedRate,      // the article: 13 to 14 GB/s
+        .pageable_rate = kFijiPageableRate,  // the article: 6 to 7 GB/s
+        .l2_bytes = 2 << 20,  // assumed: 2 MiB of L2; no page of AMD's was found that gives it
     },
     Profile{
         .name = "mi210",
         .device = "AMD Instinct MI210 (gfx90a)",
-        .launch = {4, "assumed: launch-bound programs consist of kernels of 3 to 5 us"},
-        .barrier = {0.5, "assumed: as fiji"},
-        .agent_acquire = {0.3, "assumed: as fiji"},
-        .agent_release = {0, "assumed: L1 writes through (LLVM AMDGPUUsage, memory model gfx90a)"},
-        .system_acquire = {1.5, "assumed: less than fiji's, whose clock is lower"},
-        .system_release = {1.5, "assumed: as system_acquire"},
-        .doorbell = {0.2, "assumed: a posted write over PCIe"},
-        .signal_update = {0.1, "assumed: a posted write over PCIe"},
-        .interrupt = {1, "assumed"},
-        .host_wait = {8, "assumed: a thread that sleeps in the kernel driver is woken"},
-        .signal_creation = {20, "assumed"},
-        .kernarg_allocation = {20, "assumed"},
-        .pinned_copy = {8, "assumed"},
-        .pageable_copy = {30, "assumed: as fiji"},
-        .memory_rate =
-            {1638, "AMD Instinct MI210 data sheet: 4096 bits of HBM2e at 3.2 Gbit/s, 1638 GB/s"},
-        .pinned_rate = {26, "assumed: 5/6 of PCIe 4.0 x16 (data sheet), 31.5 GB/s"},
-        .pageable_rate = {10, "assumed: a copy by one processor core between"},
-        .l2_bytes = {8 << 20, "ROCm, AMD GPU specifications: 8 MiB"},
+        .launch = 4,           // assumed: launch-bound programs consist of kernels of 3 to 5 us
+        .barrier = 0.5,        // assumed: as fiji
+        .agent_acquire = 0.3,  // assumed: as fiji
+        .agent_release = 0,    // assumed: L1 writes through (LLVM AMDGPUUsage, memory model gfx90a)
+        .system_acquire = 1.5,     // assumed: less than fiji's, whose clock is lower
+        .system_release = 1.5,     // assumed: as system_acquire
+        .doorbell = 0.2,           // assumed: a posted write over PCIe
+        .signal_update = 0.1,      // assumed: a posted write over PCIe
+        .interrupt = 1,            // assumed
+        .host_wait = 8,            // assumed: a thread that sleeps in the kernel driver is woken
+        .signal_creation = 20,     // assumed
+        .kernarg_allocation = 20,  // assumed
+        .pinned_copy = 8,          // assumed
+        .pageable_copy = 30,       // assumed: as fiji
+        // AMD Instinct MI210 data sheet: 4096 bits of HBM2e at 3.2 Gbit/s, 1638 GB/s
+        .memory_rate = 1638,
+        .pinned_rate = 26,    // assumed: 5/6 of PCIe 4.0 x16 (data sheet), 31.5 GB/s
+        .pageable_rate = 10,  // assumed: a copy by one processor core between
+        .l2_bytes = 8 << 20,  // ROCm, AMD GPU specifications: 8 MiB
     },
     Profile{
         .name = "mi300x",
         .device = "AMD Instinct MI300X (gfx942)",
-        .launch = {4, "assumed: as mi210"},
-        .barrier = {1, "assumed: eight dies agree on it"},
-        .agent_acquire = {0.5, "assumed: eight dies agree on it"},
-        .agent_release =
-            {0.5,
-             "assumed: eight L2 caches are kept coherent with one another (LLVM AMDGPUUsage, "
-             "memory model gfx942)"},
-        .system_acquire = {2, "assumed: as mi210, on eight dies"},
-        .system_release = {2, "assumed: as mi210, on eight dies"},
-        .doorbell = {0.2, "assumed: a posted write over PCIe"},
-        .signal_update = {0.1, "assumed: a posted write over PCIe"},
-        .interrupt = {1, "assumed"},
-        .host_wait = {8,
-                      "assumed: below the 16.9 us that a launch with a synchronisation takes "
-                      "through PyTorch "
-                      "on MI325X "
-                      "(github.com/pytorch/FBGEMM/pull/6219)"},
-        .signal_creation = {20, "assumed"},
-        .kernarg_allocation = {20, "assumed"},
-        .pinned_copy = {8, "assumed"},
-        .pageable_copy = {30, "assumed: as fiji"},
-        .memory_rate = {5300, "AMD Instinct MI300X data sheet: 5.3 TB/s"},
-        .pinned_rate = {52, "assumed: 5/6 of PCIe 5.0 x16 (data sheet), 63 GB/s"},
-        .pageable_rate = {12, "assumed: a copy by one processor core between"},
-        .l2_bytes = {32 << 20, "ROCm, AMD GPU specifications: 4 MiB in each of 8 dies"},
+        .launch = 4,           // assumed: as mi210
+        .barrier = 1,          // assumed: eight dies agree on it
+        .agent_acquire = 0.5,  // assumed: eight dies agree on it
+        // assumed: eight L2 caches are kept coherent with one another (LLVM AMDGPUUsage, memory
+        // model gfx942)
+        .agent_release = 0.5,
+        .system_acquire = 2,   // assumed: as mi210, on eight dies
+        .system_release = 2,   // assumed: as mi210, on eight dies
+        .doorbell = 0.2,       // assumed: a posted write over PCIe
+        .signal_update = 0.1,  // assumed: a posted write over PCIe
+        .interrupt = 1,        // assumed
+        // assumed: below the 16.9 us that a launch with a synchronisation takes through PyTorch on
+        // MI325X (github.com/pytorch/FBGEMM/pull/6219)
+        .host_wait = 8,
+        .signal_creation = 20,     // assumed
+        .kernarg_allocation = 20,  // assumed
+        .pinned_copy = 8,          // assumed
+        .pageable_copy = 30,       // assumed: as fiji
+        .memory_rate = 5300,       // AMD Instinct MI300X data sheet: 5.3 TB/s
+        .pinned_rate = 52,         // assumed: 5/6 of PCIe 5.0 x16 (data sheet), 63 GB/s
+        .pageable_rate = 12,       // assumed: a copy by one processor core between
+        .l2_bytes = 32 << 20,      // ROCm, AMD GPU specifications: 4 MiB in each of 8 dies
     }};
-
-constexpr std::array<ParameterInfo, 18> kParameters{{
-    {"launch", "us", &Profile::launch},
-    {"barrier", "us", &Profile::barrier},
-    {"agent_acquire", "us", &Profile::agent_acquire},
-    {"agent_release", "us", &Profile::agent_release},
-    {"system_acquire", "us", &Profile::system_acquire},
-    {"system_release", "us", &Profile::system_release},
-    {"doorbell", "us", &Profile::doorbell},
-    {"signal_update", "us", &Profile::signal_update},
-    {"interrupt", "us", &Profile::interrupt},
-    {"host_wait", "us", &Profile::host_wait},
-    {"signal_creation", "us", &Profile::signal_creation},
-    {"kernarg_allocation", "us", &Profile::kernarg_allocation},
-    {"pinned_copy", "us", &Profile::pinned_copy},
-    {"pageable_copy", "us", &Profile::pageable_copy},
-    {"memory_rate", "GB/s", &Profile::memory_rate},
-    {"pinned_rate", "GB/s", &Profile::pinned_rate},
-    {"pageable_rate", "GB/s", &Profile::pageable_rate},
-    {"l2_bytes", "bytes", &Profile::l2_bytes},
-}};
 
 constexpr HostSide rung_host(bool waits, uint32_t signals, uint32_t kernargs, bool pinned) {
   return {.waits_after_each = waits,
@@ -179,8 +153,8 @@ constexpr std::array<PublishedRung, 6> kLadder{{
 // ---- the model
 
 double acquire_us(const Profile& profile, FenceScope scope) {
-  return scope == FenceScope::system  ? profile.system_acquire.value
-         : scope == FenceScope::agent ? profile.agent_acquire.value
+  return scope == FenceScope::system  ? profile.system_acquire
+         : scope == FenceScope::agent ? profile.agent_acquire
                                       : 0;
 }
 
@@ -191,27 +165,26 @@ class ModelClock {
       : profile_(profile), sequence_(sequence), headers_(headers), host_(host) {}
 
   double end() {
-    const double round_trip =
-        profile_.signal_update.value + profile_.interrupt.value + profile_.host_wait.value;
-    double now = profile_.doorbell.value, last = now;
+    const double round_trip = profile_.signal_update + profile_.interrupt + profile_.host_wait;
+    double now = profile_.doorbell, last = now;
     ends_.reserve(sequence_.steps.size());
     queues_.fill({now, now});
     for (size_t number = 0; number < sequence_.steps.size(); ++number) {
       const Step& step = sequence_.steps[number];
       double ready = host_.waits_after_each ? now : 0;
       for (const size_t earlier : step.after)
-        ready = std::max(ready, ends_.at(earlier) + profile_.signal_update.value);
+        ready = std::max(ready, ends_.at(earlier) + profile_.signal_update);
       ends_.push_back(step.kind == Step::Kind::copy ? copied(step, ready)
                                                     : dispatched(step, headers_[number], ready));
       last = std::max(last, ends_.back());
       // The host sees the completion, then rings the doorbell for the next packet.
-      if (host_.waits_after_each) now = last + round_trip + profile_.doorbell.value;
+      if (host_.waits_after_each) now = last + round_trip + profile_.doorbell;
     }
-    double us = last + round_trip + host_.signals_created * profile_.signal_creation.value +
-                host_.kernargs_allocated * profile_.kernarg_allocation.value;
-    us += host_.copies * (host_.pinned ? profile_.pinned_copy : profile_.pageable_copy).value;
+    double us = last + round_trip + host_.signals_created * profile_.signal_creation +
+                host_.kernargs_allocated * profile_.kernarg_allocation;
+    us += host_.copies * (host_.pinned ? profile_.pinned_copy : profile_.pageable_copy);
     us += us_for(static_cast<double>(host_.copy_bytes),
-                 (host_.pinned ? profile_.pinned_rate : profile_.pageable_rate).value);
+                 (host_.pinned ? profile_.pinned_rate : profile_.pageable_rate));
     return us;
   }
 
@@ -222,34 +195,33 @@ class ModelClock {
   };
 
   double copied(const Step& copy, double ready) const {
-    return std::max(ready, profile_.doorbell.value) + profile_.pinned_copy.value +
-           us_for(static_cast<double>(copy.to.bytes), profile_.pinned_rate.value);
+    return std::max(ready, profile_.doorbell) + profile_.pinned_copy +
+           us_for(static_cast<double>(copy.to.bytes), profile_.pinned_rate);
   }
 
   double dispatched(const Step& step, aql::HeaderFlags flags, double ready) {
     QueueTime& queue = queues_.at(step.queue);
     double at = std::max(queue.free, ready);
-    if (!step.after.empty()) at += profile_.launch.value;  // of the barrier-AND packet
+    if (!step.after.empty()) at += profile_.launch;  // of the barrier-AND packet
     // If the host has waited, nothing is left to wait for.
-    if (flags.barrier == Barrier::on && queue.ended > profile_.doorbell.value &&
-        !host_.waits_after_each)
-      at = std::max(at, queue.ended) + profile_.barrier.value;
-    at += acquire_us(profile_, flags.acquire) + profile_.launch.value;
+    if (flags.barrier == Barrier::on && queue.ended > profile_.doorbell && !host_.waits_after_each)
+      at = std::max(at, queue.ended) + profile_.barrier;
+    at += acquire_us(profile_, flags.acquire) + profile_.launch;
     queue.free = at;
     double read = 0, written = 0;
     for (const Access& access : step.accesses)
       (access.writes ? written : read) += static_cast<double>(access.bytes);
-    at += us_for(read + written, profile_.memory_rate.value);
+    at += us_for(read + written, profile_.memory_rate);
     for (const Access& access : step.accesses)
       if (access.writes && dirty_.insert({access.buffer, access.begin, access.bytes}).second)
         dirty_bytes_ += static_cast<double>(access.bytes);
     if (flags.release == FenceScope::system) {
-      at += profile_.system_release.value +
-            us_for(std::min(dirty_bytes_, profile_.l2_bytes.value), profile_.memory_rate.value);
+      at += profile_.system_release +
+            us_for(std::min(dirty_bytes_, profile_.l2_bytes), profile_.memory_rate);
       dirty_.clear();
       dirty_bytes_ = 0;
     } else if (flags.release == FenceScope::agent) {
-      at += profile_.agent_release.value;
+      at += profile_.agent_release;
     }
     queue.ended = std::max(queue.ended, at);
     return at;
@@ -279,7 +251,6 @@ bool is_published_sort(const Sequence& sequence) {
 }  // namespace
 
 std::span<const Profile> profiles() noexcept { return kProfiles; }
-std::span<const ParameterInfo> parameter_infos() noexcept { return kParameters; }
 std::span<const PublishedRung> published_ladder() noexcept { return kLadder; }
 
 const Profile& find_profile(std::string_view name) {

@@ -30,38 +30,26 @@
 
 namespace uptempo::fence_scope {
 
-struct Parameter {
-  double value = 0;
-  std::string_view source;  // the publication, "fitted: ..." or "assumed: ..."
-};
-
 struct Profile {
   std::string_view name, device;
   // Microseconds
-  Parameter launch;   // per packet, from the packet processor to the first wave
-  Parameter barrier;  // per barrier bit, after all earlier packets have ended
-  Parameter agent_acquire, agent_release, system_acquire, system_release;
-  Parameter doorbell, signal_update, interrupt,
+  double launch;   // per packet, from the packet processor to the first wave
+  double barrier;  // per barrier bit, after all earlier packets have ended
+  double agent_acquire, agent_release, system_acquire, system_release;
+  double doorbell, signal_update, interrupt,
       host_wait;  // host_wait: from the interrupt to the waiting thread
-  Parameter signal_creation, kernarg_allocation;
-  Parameter pinned_copy, pageable_copy;  // for any length
+  double signal_creation, kernarg_allocation;
+  double pinned_copy, pageable_copy;  // for any length
   // Gigabytes (10^9) a second
-  Parameter memory_rate, pinned_rate, pageable_rate;
+  double memory_rate, pinned_rate, pageable_rate;
   // Bytes
-  Parameter l2_bytes;
+  double l2_bytes;
 };
 
 // The profiles fiji, mi210 and mi300x.
 std::span<const Profile> profiles() noexcept;
 // Throws support::UsageError that lists the names.
 const Profile& find_profile(std::string_view name);
-
-// Describes a parameter, for lists.
-struct ParameterInfo {
-  std::string_view name, unit;
-  Parameter Profile::*member;
-};
-std::span<const ParameterInfo> parameter_infos() noexcept;
 
 // The host's work around a sequence, as far as it is modelled.
 struct HostSide {
@@ -89,8 +77,7 @@ struct PublishedRung {
   Headers headers(size_t kernels) const;
 };
 std::span<const PublishedRung> published_ladder() noexcept;
-// Headings of a table of restated figures, and of any other table.
+// Heading of a table of restated figures.
 inline constexpr std::string_view kRestatedHeading = "model fiji: restated, not reproduced";
-inline constexpr std::string_view kPredictedHeading = "model: predicted";
 
 }  // namespace uptempo::fence_scope

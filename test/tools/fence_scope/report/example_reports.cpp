@@ -294,8 +294,16 @@ Report random_report(std::mt19937_64& random) {
     cell.ungated = times();
     cell.device = maybe(times);
     cell.model = maybe([&] { return ModelTime{text(), real(), coin()}; });
-    for (const CountInfo& info : counts_info()) cell.counts.*info.member = whole();
-    for (const LineCountInfo& info : line_counts_info()) cell.counts.*info.member = maybe(whole);
+    DeviceCounts& counts = cell.counts;
+    for (uint64_t* const count :
+         {&counts.packets, &counts.doorbells, &counts.signal_updates, &counts.interrupts,
+          &counts.barrier_bits, &counts.agent_acquires, &counts.agent_releases,
+          &counts.system_acquires, &counts.system_releases})
+      *count = whole();
+    for (std::optional<uint64_t>* const count :
+         {&counts.l1_lines_invalidated, &counts.l2_lines_invalidated,
+          &counts.l2_lines_written_back})
+      *count = maybe(whole);
     cell.relative = real();
     cell.baseline = coin();
     cell.recommended = coin();
