@@ -4,7 +4,6 @@
 #include <kernels/hip_sources.hpp>
 
 #include <algorithm>
-#include <cstring>
 #include <optional>
 #include <vector>
 
@@ -18,7 +17,6 @@
 #include "tools/fence_scope/run/kernarg_blocks.hpp"
 #include "tools/fence_scope/run/run_queues.hpp"
 #include "tools/fence_scope/run/run_signals.hpp"
-#include "tools/fence_scope/run/step_dispatches.hpp"
 #include "tools/fence_scope/sequence/program_file.hpp"
 #include "tools/fence_scope/sequence/step_kernels.hpp"
 #include "tools/fence_scope/sequence/workloads.hpp"
@@ -28,22 +26,14 @@ using namespace uptempo::fence_scope;
 
 namespace {
 
-std::vector<std::byte> bytes_of(const char* text) {
-  const auto* const begin = reinterpret_cast<const std::byte*>(text);
-  return {begin, begin + std::strlen(text)};
-}
-
 // A buffer of each kind.
 Sequence three_buffers() {
   Sequence sequence;
-  sequence.buffers = {
-      {.name = "device", .bytes = 256, .kind = BufferKind::device, .initial = bytes_of("abc")},
-      {.name = "coarse", .bytes = 64, .kind = BufferKind::coarse, .initial = bytes_of("xy")},
-      {.name = "fine", .bytes = 128, .kind = BufferKind::fine}};
+  sequence.buffers = {{.name = "device", .bytes = 256, .kind = BufferKind::device},
+                      {.name = "coarse", .bytes = 64, .kind = BufferKind::coarse},
+                      {.name = "fine", .bytes = 128, .kind = BufferKind::fine}};
   return sequence;
 }
-
-int64_t value_of(hsa_signal_t signal) { return hsa_signal_load_scacquire(signal); }
 
 // Steps 0 and 1 in queue 0, a copy that waits for step 0, step 3 in queue 1 that waits for the copy
 // and for step 1.
@@ -57,36 +47,6 @@ Sequence four_steps() {
 }
 
 }  // namespace
-
-TEST_CASE("buffers hold their initial bytes, repeated, after each reset", "[bench_buffers]") {
-  const Runtime runtime;
-  const Sequence sequence = three_buffers();
-  Copier copier(runtime.gpu());
-  BenchBuffers buffers(runtime.gpu(), sequence, copier);
-  REQUIRE(buffers.size() == 3);
-  CHECK(buffers.largest_bytes() == 256);
-  const char* const patterns[] = {"abc", "xy", nullptr};
-  for (int round = 0; round < 2; ++round) {
-    buffers.reset();
-    for (size_t i = 0; i < 3; ++i) {
-      CAPTURE(i, round);
-      const std::span<const std::byte> found = buffers.contents(i);
-      REQUIRE(found.size() == sequence.buffers[i].bytes);
-      size_t wrong = 0;
-      for (size_t byte = 0; byte < found.size(); ++byte) {
-        const char expected =
-            patterns[i] == nullptr ? '\0' : patterns[i][byte % std::strlen(patterns[i])];
-        wrong += found[byte] == static_cast<std::byte>(expected) ? 0 : 1;
-      }
-      CHECK(wrong == 0);
-    }
-    std::memset(buffers.at(1), 0x55, 64);
-    std::memset(buffers.at(2), 0x55, 128);
-    copier.copy(CopyTarget::device(buffers.at(0), 128), CopySource::pinned(buffers.at(2), 128));
-    CHECK(buffers.contents(0)[127] == std::byte{0x55});
-    CHECK(buffers.contents(0)[128] == sequence.buffers[0].initial[128 % 3]);
-  }
-}
 
 TEST_CASE("an address is found in its buffer, and no other address is", "[bench_buffers]") {
   const Runtime runtime;
@@ -110,44 +70,6 @@ TEST_CASE("an address is found in its buffer, and no other address is", "[bench_
     CHECK((!after.has_value() || after->buffer != i));
   }
   CHECK_FALSE(buffers.place_of(8).has_value());
-}
-
-TEST_CASE("a step has a signal if another step or the host waits for it, or if it is timed",
-          "[run_signals]") {
-  const Runtime runtime;
-  const Sequence sequence = four_steps();
-  struct Expected {
-    TimingMode timing;
-    std::vector<bool> has_signal;
-  };
-  for (const auto& [timing, has_signal] : {Expected{TimingMode::none, {true, true, true, false}},
-                                           Expected{TimingMode::batch, {true, true, true, true}},
-                                           Expected{TimingMode::each, {true, true, true, true}}}) {
-    RunSignals signals(sequence, timing);
-    size_t count = 0;
-    for (size_t i = 0; i < has_signal.size(); ++i) {
-      CAPTURE(i);
-      CHECK((signals.handles().of_step[i].handle != 0) == has_signal[i]);
-      count += has_signal[i] ? 1 : 0;
-    }
-    CHECK(signals.of_steps() == count);
-  }
-}
-
-TEST_CASE("arming sets every signal of a run to one", "[run_signals]") {
-  const Runtime runtime;
-  const Sequence sequence = four_steps();
-  RunSignals signals(sequence, TimingMode::none);
-  std::vector<hsa_signal_t> all{signals.handles().gate, signals.handles().closing[0],
-                                signals.handles().closing[1]};
-  for (const hsa_signal_t signal : signals.handles().of_step)
-    if (signal.handle != 0) all.push_back(signal);
-  CHECK(all.size() == 6);
-  for (const hsa_signal_t signal : all) hsa_signal_store_screlease(signal, 0);
-  signals.arm();
-  for (const hsa_signal_t signal : all) CHECK(value_of(signal) == 1);
-  CHECK(signals.spans(runtime.gpu()).empty());
-  CHECK_FALSE(signals.device_us({}).has_value());
 }
 
 TEST_CASE("the device time of a run is from the first timed begin to the last end",
@@ -183,45 +105,6 @@ TEST_CASE("kernarg blocks do not overlap, begin at a cache line, and span more t
   CHECK(wrong == 0);
 }
 
-TEST_CASE("each step's dispatch names its kernel, grid and arguments", "[step_dispatches]") {
-  const Runtime runtime;
-  const Sequence sequence =
-      make_workload("copy-kernel-copy", {.kernels = 4, .bytes_per_kernel = 1024});
-  const StepKernels kernels(runtime.gpu(), sequence);
-  Copier copier(runtime.gpu());
-  RunQueues queues(runtime.gpu(), sequence, TimingMode::none);
-  const BenchBuffers buffers(runtime.gpu(), sequence, copier);
-  KernargBlocks blocks(runtime.gpu());
-  const auto dispatches = step_dispatches(sequence, kernels, buffers, queues, blocks);
-  REQUIRE(dispatches.size() == sequence.steps.size());
-  size_t copies = 0, addresses = 0;
-  for (size_t i = 0; i < dispatches.size(); ++i) {
-    CAPTURE(i);
-    const Step& step = sequence.steps[i];
-    if (step.kind == Step::Kind::copy) {
-      CHECK(dispatches[i].kernel_object == 0);
-      ++copies;
-      continue;
-    }
-    const KernelInfo& kernel = kernels.of(i);
-    CHECK(dispatches[i].kernel_object == kernel.object);
-    CHECK(dispatches[i].grid == step.grid.items);
-    const auto* const block = static_cast<const std::byte*>(dispatches[i].kernarg_address);
-    for (size_t a = 0; a < step.arguments.size(); ++a) {
-      const Argument& argument = step.arguments[a];
-      const std::byte* const at = block + kernel.arguments.offset(a);
-      if (argument.kind == Argument::Kind::value)
-        CHECK(std::memcmp(at, argument.value.data(), argument.value.size()) == 0);
-      if (argument.kind != Argument::Kind::address) continue;
-      const std::byte* const expected = buffers.at(argument.buffer, argument.begin);
-      CHECK(std::memcmp(at, &expected, sizeof expected) == 0);
-      ++addresses;
-    }
-  }
-  CHECK(copies > 0);
-  CHECK(addresses > 0);
-}
-
 TEST_CASE("the packets before a run write every byte of the buffers, and complete the signal",
           "[cache_spoiler]") {
   const Runtime runtime;
@@ -244,19 +127,6 @@ TEST_CASE("the packets before a run write every byte of the buffers, and complet
     CHECK(kept == 0);
   }
   queues.clear();
-}
-
-TEST_CASE("a sequence without buffers has no packets before a run", "[cache_spoiler]") {
-  const Runtime runtime;
-  const Sequence sequence;
-  Copier copier(runtime.gpu());
-  RunQueues queues(runtime.gpu(), sequence, TimingMode::none);
-  const BenchBuffers buffers(runtime.gpu(), sequence, copier);
-  KernargBlocks blocks(runtime.gpu());
-  const Signal done;
-  const CacheSpoiler spoiler(runtime.gpu(), sequence, buffers, blocks, queues[0].facts(),
-                             done.handle());
-  CHECK(spoiler.packets().empty());
 }
 
 TEST_CASE("a queue holds all packets of a run in it", "[run_queues]") {
