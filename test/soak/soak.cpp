@@ -125,7 +125,7 @@ class Producer {
     submitted_ += length;
     tally_.launches += length;
     if (draw(4) != 0) return;
-    second_.wait(first_.record());
+    second_.after(first_.record());
     second_.launch(count_, Grid{1}.by(1), counter());
     ++submitted_;
     ++tally_.launches;

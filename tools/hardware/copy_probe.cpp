@@ -45,7 +45,7 @@ class Copies {
       for (size_t i = 0; i < kWords && found.right; ++i) found.right = host_[i] == word(i);
     }
     const Signal gate(SignalKind::interrupt, 1);
-    one.wait(gate, SignalSetBy::device);
+    one.after(gate, SignalSetBy::device);
     one.copy(devices_[0], host_, kByEngine);
     other.copy(devices_[1], host_, kByEngine);
     found.overtakes = other.synchronize(Deadline::after(std::chrono::seconds(1)));

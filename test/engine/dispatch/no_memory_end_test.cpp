@@ -97,7 +97,7 @@ struct EndingStreams {
   EndingStreams() {
     for (uint32_t i = 0; i < 3; ++i) first->launch(kernel, Grid{1}, i);
     event = first->record();
-    second->wait(event);
+    second->after(event);
     second->launch(kernel, Grid{1}, 3u);
     if (kStage == Stage::finished) devices.streams().synchronize();
     if (kStage == Stage::failed) devices.device(0).fail(HSA_STATUS_ERROR_INVALID_ISA);

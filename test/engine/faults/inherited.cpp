@@ -28,7 +28,7 @@ Inherited::Inherited(const Agent& gpu, Queue& queue, const Fill& fill, std::span
   }
   begun_.emplace(queue);
   begun_->dispatch(fill, Grid{kWords}, words_, 3u);
-  busy_.wait(gate.handle());
+  busy_.after(gate.handle());
   busy_.launch(fill, Grid{kWords}, device_.data(), 4u);
   event_ = busy_.record();
 }

@@ -108,7 +108,7 @@ TEST_CASE("a stream that waits for the host blocks no other stream", "[device][s
   Meeting meeting({.hardware_queues = 1});
   Stream a(meeting.streams()), b(meeting.streams()), waits(meeting.streams());
   const Signal gate;
-  waits.wait(gate);
+  waits.after(gate);
   CHECK_FALSE(waits.ready());
   CHECK(meeting.overlap(a, b));
   hsa_signal_store_screlease(gate.handle(), 0);
@@ -133,7 +133,7 @@ TEST_CASE("work after a wait for an event does not overlap the work that the eve
     Stream a(meeting.streams()), b(meeting.streams());
     for (int round = 0; round < 3; ++round) {
       meeting.first(a, kShortWhile);
-      b.wait(a.record());
+      b.after(a.record());
       meeting.second(b);
       CHECK_FALSE(meeting.met_each_other());
     }

@@ -49,7 +49,7 @@ class Objects {
     if (work == Work::endless)
       stream_->launch(gate, Grid{1}, words_->data() + 128, UINT32_MAX, words_->data() + 160);
     event = stream_->record();
-    other_stream_->wait(event);
+    other_stream_->after(event);
     other_stream_->launch(fill, Grid{64}, words_->data() + 192, 9u);
     other_stream_->record(timed);
     if (work != Work::none) return;
@@ -201,7 +201,7 @@ TEST_CASE("nothing accumulates over a hundred Runtimes whose streams work each t
       std::deque<Stream> all;
       for (int i = 0; i < 5; ++i) all.emplace_back(streams);
       const Signal gate;
-      all.front().wait(gate);
+      all.front().after(gate);
       TimedEvent begin, end;
       all.front().record(begin);
       Event last = begin;

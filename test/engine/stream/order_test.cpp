@@ -198,7 +198,7 @@ TEST_CASE(
   StreamDevices devices(options);
   SignalDouble gate(1);
   std::deque<Stream> held;
-  for (int i = 0; i < 2; ++i) held.emplace_back(devices).wait(gate.handle());
+  for (int i = 0; i < 2; ++i) held.emplace_back(devices).after(gate.handle());
   Stream refused(devices);
   launch(refused, 0);
   const std::string text = error_of<Error>([&] { refused.after(gate.handle()); });

@@ -68,8 +68,8 @@ void run() {
     last = stream.record();
     expected = expected * 3 + step;
   }
-  all.front().wait(last);
-  all.front().wait(*gate);
+  all.front().after(last);
+  all.front().after(*gate);
   all.front().record(*timed);
   streams->synchronize();
   if (std::ranges::count(values->span(), expected) != kCount) fail("the results are wrong");

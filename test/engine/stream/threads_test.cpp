@@ -135,7 +135,7 @@ TEST_CASE("threads that need hardware queues at the same time create no more tha
   std::atomic<uint32_t> waiting{0}, refused{0};
   in_each([&](uint32_t i) {
     try {
-      streams[i]->wait(gate.handle());
+      streams[i]->after(gate.handle());
       ++waiting;
     } catch (const Error&) {
       ++refused;
