@@ -1,5 +1,8 @@
 #include "tools/bench/dispatch/pocl_peer.h"
 
+#include <exception>
+#include <memory>
+#include <stdexcept>
 #include <string>
 
 #include "tools/bench/pocl/pocl.hpp"
@@ -14,71 +17,57 @@ constexpr const char* kSource =
 
 constexpr size_t kItems = 64;
 
-struct State {
-  cl_context context = nullptr;
-  cl_command_queue queue = nullptr;
-  cl_kernel kernel = nullptr;
-  std::string version, error;
-} state;
+// Not released: at the end of the process PoCL may have ended before.
+uptempo::bench::PoclKernel* kernel = nullptr;
+std::string description, error;
 
-const char* failed(const char* call, cl_int status) {
-  if (status == CL_SUCCESS) return nullptr;
-  state.error = std::string(call) + " failed with OpenCL status " + std::to_string(status);
-  return state.error.c_str();
-}
-
-const char* make(uint32_t* tallies, uint32_t count) {
-  const auto [device, name, version, missing] = uptempo::bench::find_pocl();
-  if (device == nullptr) return (state.error = missing).c_str();
-  state.version = "PoCL " + version + " on " + name;
-  cl_int status = CL_SUCCESS;
-  state.context = clCreateContext(nullptr, 1, &device, nullptr, nullptr, &status);
-  if (const char* error = failed("clCreateContext", status)) return error;
-  const char* source = kSource;
-  cl_program program = clCreateProgramWithSource(state.context, 1, &source, nullptr, &status);
-  if (const char* error = failed("clCreateProgramWithSource", status)) return error;
-  if (const char* error =
-          failed("clBuildProgram", clBuildProgram(program, 1, &device, "", nullptr, nullptr)))
-    return error;
-  state.kernel = clCreateKernel(program, "tally", &status);
-  if (const char* error = failed("clCreateKernel", status)) return error;
-  cl_mem marks = clCreateBuffer(state.context, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR,
-                                count * sizeof *tallies, tallies, &status);
-  if (const char* error = failed("clCreateBuffer", status)) return error;
-  if (const char* error =
-          failed("clSetKernelArg", clSetKernelArg(state.kernel, 0, sizeof marks, &marks)))
-    return error;
-  // Last: if the queue exists, everything else does.
-  state.queue = clCreateCommandQueue(state.context, device, 0, &status);
-  return failed("clCreateCommandQueue", status);
+// Null, or the reason for which `work` failed.
+template <class Work>
+const char* failure_of(const Work& work) {
+  try {
+    work();
+    return nullptr;
+  } catch (const std::exception& failure) {
+    error = failure.what();
+    return error.c_str();
+  }
 }
 
 const char* launch(uint32_t batch, uint32_t repeats) {
-  cl_uint dispatch = 0;
-  for (uint32_t n = 0; n < repeats; ++n) {
-    for (uint32_t i = 0; i < batch; ++i, ++dispatch) {
-      cl_int status = clSetKernelArg(state.kernel, 1, sizeof dispatch, &dispatch);
-      if (status == CL_SUCCESS)
-        status = clEnqueueNDRangeKernel(state.queue, state.kernel, 1, nullptr, &kItems, &kItems, 0,
-                                        nullptr, nullptr);
-      if (const char* error = failed("clEnqueueNDRangeKernel", status)) return error;
+  return failure_of([&] {
+    cl_uint dispatch = 0;
+    for (uint32_t n = 0; n < repeats; ++n) {
+      for (uint32_t i = 0; i < batch; ++i, ++dispatch) {
+        kernel->set(1, dispatch);
+        kernel->enqueue(kItems, kItems);
+      }
+      uptempo::bench::check(clFlush(kernel->queue()), "clFlush");
     }
-    if (const char* error = failed("clFlush", clFlush(state.queue))) return error;
-  }
-  return nullptr;
+  });
 }
 
-const char* wait() { return failed("clFinish", clFinish(state.queue)); }
+const char* wait() {
+  return failure_of([] { uptempo::bench::check(clFinish(kernel->queue()), "clFinish"); });
+}
 
 const char* prepare(uint32_t* tallies, uint32_t count) {
-  if (state.queue != nullptr) return nullptr;
-  if (const char* error = make(tallies, count)) return error;
+  if (kernel != nullptr) return nullptr;
+  const char* const failure = failure_of([&] {
+    const auto [device, name, version, missing] = uptempo::bench::find_pocl();
+    if (device == nullptr) throw std::runtime_error(missing);
+    description = "PoCL " + version + " on " + name;
+    auto made = std::make_unique<uptempo::bench::PoclKernel>(device, kSource, "tally");
+    made->set(
+        0, made->buffer(CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, count * sizeof *tallies, tallies));
+    kernel = made.release();
+  });
+  if (failure != nullptr) return failure;
   // PoCL compiles for the workgroup size at the first launch.
-  if (const char* error = launch(1, 1)) return error;
+  if (const char* const unlaunched = launch(1, 1)) return unlaunched;
   return wait();
 }
 
-const char* version() { return state.version.c_str(); }
+const char* version() { return description.c_str(); }
 
 constexpr uptempo_pocl_peer kPeer{prepare, launch, wait, version};
 

@@ -1,6 +1,8 @@
 #include "tools/bench/pocl/pocl.hpp"
 
-#include <vector>
+#include <fmt/format.h>
+
+#include <stdexcept>
 
 namespace uptempo::bench {
 namespace {
@@ -34,6 +36,45 @@ Pocl find_pocl() {
   pocl.missing = "PoCL has no device on this machine; OpenCL platforms found: " +
                  (others.empty() ? "none" : others) + "; install pocl-opencl-icd";
   return pocl;
+}
+
+void check(cl_int status, const char* call) {
+  if (status != CL_SUCCESS)
+    throw std::runtime_error(fmt::format("{} of PoCL failed with OpenCL status {}", call, status));
+}
+
+PoclKernel::PoclKernel(cl_device_id device, const char* source, const char* name) {
+  cl_int status = CL_SUCCESS;
+  context_ = clCreateContext(nullptr, 1, &device, nullptr, nullptr, &status);
+  check(status, "clCreateContext");
+  queue_ = clCreateCommandQueue(context_, device, 0, &status);
+  check(status, "clCreateCommandQueue");
+  program_ = clCreateProgramWithSource(context_, 1, &source, nullptr, &status);
+  check(status, "clCreateProgramWithSource");
+  check(clBuildProgram(program_, 1, &device, "", nullptr, nullptr), "clBuildProgram");
+  kernel_ = clCreateKernel(program_, name, &status);
+  check(status, "clCreateKernel");
+}
+
+PoclKernel::~PoclKernel() {
+  for (const cl_mem buffer : buffers_) clReleaseMemObject(buffer);
+  clReleaseKernel(kernel_);
+  clReleaseProgram(program_);
+  clReleaseCommandQueue(queue_);
+  clReleaseContext(context_);
+}
+
+cl_mem PoclKernel::buffer(cl_mem_flags flags, size_t bytes, void* host) {
+  cl_int status = CL_SUCCESS;
+  const cl_mem buffer = clCreateBuffer(context_, flags, bytes, host, &status);
+  check(status, "clCreateBuffer");
+  return buffers_.emplace_back(buffer);
+}
+
+void PoclKernel::enqueue(size_t work_items, size_t workgroup) {
+  check(clEnqueueNDRangeKernel(queue_, kernel_, 1, nullptr, &work_items, &workgroup, 0, nullptr,
+                               nullptr),
+        "clEnqueueNDRangeKernel");
 }
 
 }  // namespace uptempo::bench

@@ -11,56 +11,28 @@
 #include "tools/support/program.hpp"
 
 namespace uptempo::bench {
-namespace {
-
-void check(cl_int status, const char* call) {
-  if (status != CL_SUCCESS)
-    throw std::runtime_error(fmt::format("{} of PoCL failed with OpenCL status {}", call, status));
-}
-
-}  // namespace
 
 struct PoclSort::Impl {
-  cl_context context = nullptr;
-  cl_command_queue queue = nullptr;
-  cl_program program = nullptr;
-  cl_kernel kernel = nullptr;
-  cl_mem keys = nullptr;
-  uint32_t length = 0;
-  Pocl found;
+  explicit Impl(uint32_t keys_to_sort)
+      : length(keys_to_sort),
+        kernel(found.device, kBitonicSortSource, "bitonic_sort"),
+        keys(kernel.buffer(CL_MEM_READ_WRITE, length * sizeof(uint32_t))) {}
 
-  ~Impl() {
-    if (keys != nullptr) clReleaseMemObject(keys);
-    if (kernel != nullptr) clReleaseKernel(kernel);
-    if (program != nullptr) clReleaseProgram(program);
-    if (queue != nullptr) clReleaseCommandQueue(queue);
-    if (context != nullptr) clReleaseContext(context);
+  static Pocl require_pocl() {
+    Pocl pocl = find_pocl();
+    if (pocl.device == nullptr) throw support::Unavailable(pocl.missing);
+    return pocl;
   }
+
+  const Pocl found = require_pocl();
+  const uint32_t length;
+  PoclKernel kernel;
+  const cl_mem keys;
 };
 
-PoclSort::PoclSort(uint32_t length) : impl_(std::make_unique<Impl>()) {
-  Impl& cl = *impl_;
-  cl.length = length;
-  cl.found = find_pocl();
-  const cl_device_id device = cl.found.device;
-  if (device == nullptr) throw support::Unavailable(cl.found.missing);
-  cl_int status = CL_SUCCESS;
-  cl.context = clCreateContext(nullptr, 1, &device, nullptr, nullptr, &status);
-  check(status, "clCreateContext");
-  cl.queue = clCreateCommandQueue(cl.context, device, 0, &status);
-  check(status, "clCreateCommandQueue");
-  const char* source = kBitonicSortSource;
-  cl.program = clCreateProgramWithSource(cl.context, 1, &source, nullptr, &status);
-  check(status, "clCreateProgramWithSource");
-  check(clBuildProgram(cl.program, 1, &device, "", nullptr, nullptr), "clBuildProgram");
-  cl.kernel = clCreateKernel(cl.program, "bitonic_sort", &status);
-  check(status, "clCreateKernel");
-  cl.keys =
-      clCreateBuffer(cl.context, CL_MEM_READ_WRITE, length * sizeof(uint32_t), nullptr, &status);
-  check(status, "clCreateBuffer");
-  check(clSetKernelArg(cl.kernel, 0, sizeof cl.keys, &cl.keys), "clSetKernelArg");
-  const cl_uint ascending = 1;
-  check(clSetKernelArg(cl.kernel, 3, sizeof ascending, &ascending), "clSetKernelArg");
+PoclSort::PoclSort(uint32_t length) : impl_(std::make_unique<Impl>(length)) {
+  impl_->kernel.set(0, impl_->keys);
+  impl_->kernel.set(3, cl_uint{1});  // ascending
 }
 
 PoclSort::~PoclSort() = default;
@@ -78,20 +50,18 @@ std::chrono::nanoseconds PoclSort::sort(std::span<uint32_t> keys) {
   const auto stages = static_cast<cl_uint>(std::countr_zero(cl.length));
 
   const auto start = std::chrono::steady_clock::now();
-  check(clEnqueueWriteBuffer(cl.queue, cl.keys, CL_FALSE, 0, keys.size_bytes(), keys.data(), 0,
-                             nullptr, nullptr),
+  check(clEnqueueWriteBuffer(cl.kernel.queue(), cl.keys, CL_FALSE, 0, keys.size_bytes(),
+                             keys.data(), 0, nullptr, nullptr),
         "clEnqueueWriteBuffer");
   for (cl_uint stage = 0; stage < stages; ++stage) {
-    check(clSetKernelArg(cl.kernel, 1, sizeof stage, &stage), "clSetKernelArg");
+    cl.kernel.set(1, stage);
     for (cl_uint pass = 0; pass <= stage; ++pass) {
-      check(clSetKernelArg(cl.kernel, 2, sizeof pass, &pass), "clSetKernelArg");
-      check(clEnqueueNDRangeKernel(cl.queue, cl.kernel, 1, nullptr, &work_items, &workgroup, 0,
-                                   nullptr, nullptr),
-            "clEnqueueNDRangeKernel");
+      cl.kernel.set(2, pass);
+      cl.kernel.enqueue(work_items, workgroup);
     }
   }
-  check(clEnqueueReadBuffer(cl.queue, cl.keys, CL_TRUE, 0, keys.size_bytes(), keys.data(), 0,
-                            nullptr, nullptr),
+  check(clEnqueueReadBuffer(cl.kernel.queue(), cl.keys, CL_TRUE, 0, keys.size_bytes(), keys.data(),
+                            0, nullptr, nullptr),
         "clEnqueueReadBuffer");
   return std::chrono::steady_clock::now() - start;
 }
