@@ -1,23 +1,22 @@
 // The counting run, from outside: executes this program again with the counters preloaded and, on
 // the virtual GPU, reads its trace while it is written.
 #include <fcntl.h>
-#include <signal.h>
-#include <spawn.h>
+#include <fmt/format.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <chrono>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <string_view>
-#include <thread>
 
 #include "tools/bench/dispatch/counts.hpp"
+#include "tools/support/command.hpp"
+#include "tools/support/interrupt.hpp"
 #include "tools/support/program.hpp"
 #include "tools/support/temporary_directory.hpp"
 #include "tools/vgpu/launch.hpp"
@@ -27,7 +26,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::chrono::minutes kLimit{5};
+constexpr int kMinutes = 5;
 
 [[noreturn]] void fail(const std::string& what, int error) {
   throw std::runtime_error(what + ": " + std::strerror(error));
@@ -78,63 +77,6 @@ class Doorbells {
   std::vector<uint64_t> moments_;
 };
 
-// This process's environment with `changes` applied.
-std::vector<std::string> environment(
-    const std::vector<std::pair<std::string, std::string>>& changes) {
-  std::vector<std::string> variables;
-  for (char** variable = environ; *variable != nullptr; ++variable) {
-    const std::string_view text = *variable;
-    const auto is_changed = [&](const auto& change) {
-      return text.starts_with(change.first + "=");
-    };
-    if (std::ranges::none_of(changes, is_changed)) variables.emplace_back(text);
-  }
-  for (const auto& [name, value] : changes) variables.push_back(name + "=" + value);
-  return variables;
-}
-
-std::vector<char*> pointers(std::vector<std::string>& texts) {
-  std::vector<char*> result;
-  for (std::string& text : texts) result.push_back(text.data());
-  result.push_back(nullptr);
-  return result;
-}
-
-class Process {
- public:
-  Process(std::vector<std::string> arguments, std::vector<std::string> variables,
-          const std::string& error_file) {
-    posix_spawn_file_actions_t files;
-    posix_spawn_file_actions_init(&files);
-    posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
-    posix_spawn_file_actions_addopen(&files, STDERR_FILENO, error_file.c_str(), O_WRONLY | O_CREAT,
-                                     0600);
-    const int error = posix_spawn(&id_, arguments[0].c_str(), &files, nullptr,
-                                  pointers(arguments).data(), pointers(variables).data());
-    posix_spawn_file_actions_destroy(&files);
-    if (error != 0) fail("cannot run " + arguments[0], error);
-  }
-  ~Process() {
-    if (has_ended()) return;
-    kill(id_, SIGKILL);
-    waitpid(id_, nullptr, 0);
-  }
-  Process(const Process&) = delete;
-  Process& operator=(const Process&) = delete;
-
-  bool has_ended() {
-    if (!ended_) ended_ = waitpid(id_, &status_, WNOHANG) == id_;
-    return ended_;
-  }
-  bool has_succeeded() const { return ended_ && WIFEXITED(status_) && WEXITSTATUS(status_) == 0; }
-
- private:
-  pid_t id_ = -1;
-  int status_ = 0;
-  bool ended_ = false;
-};
-
 CountReport count(const std::vector<std::string>& arguments, bool on_virtual_gpu) {
   const fs::path program = fs::read_symlink("/proc/self/exe");
   const std::string library = (program.parent_path() / "libdispatch_bench_counters.so").string();
@@ -152,20 +94,19 @@ CountReport count(const std::vector<std::string>& arguments, bool on_virtual_gpu
   const char* const preloaded = std::getenv("LD_PRELOAD");
   // Last, because a sanitizer's runtime must be the first preloaded library.
   const std::string others = preloaded == nullptr ? "" : preloaded + std::string(":");
-  Process process(command,
-                  environment({{"LD_PRELOAD", others + library}, {"HSA_TOOLS_LIB", library}}),
-                  folder.file("errors"));
-  const auto limit = std::chrono::steady_clock::now() + kLimit;
-  while (!process.has_ended()) {
-    if (std::chrono::steady_clock::now() > limit)
-      throw std::runtime_error("the counting run took more than " + std::to_string(kLimit.count()) +
-                               " minutes");
-    std::this_thread::sleep_for(std::chrono::milliseconds(2));
-    doorbells.read_all();
-  }
+  const test::CommandResult run = test::run_command(
+      command, {.environment = {"LD_PRELOAD=" + others + library, "HSA_TOOLS_LIB=" + library},
+                .seconds = kMinutes * 60.0,
+                .stop = [&doorbells] {
+                  doorbells.read_all();
+                  return support::interrupted();
+                }});
   doorbells.read_all();
-  if (!process.has_succeeded()) {
-    std::string errors = support::read_input(folder.file("errors"));
+  if (run.timed_out)
+    throw std::runtime_error(fmt::format("the counting run took more than {} minutes", kMinutes));
+  if (run.stopped) throw support::Interrupted("interrupted in the counting run");
+  if (run.exit_code != 0) {
+    std::string errors = run.err;
     std::ranges::replace(errors, '\n', ' ');
     throw std::runtime_error("the counting run failed: " + errors);
   }
