@@ -236,7 +236,7 @@ TEST_CASE("outcomes are counted word by word, and a value that no step wrote is 
 
 TEST_CASE("a forbidden outcome fails the report and is named in the table") {
   Report report;
-  report.machine.target = "gfx90a";
+  report.target = "gfx90a";
   report.results.push_back({"shape/coarse",
                             Verdict::correct,
                             {{"r=0", {.count = 3}}, {"r=1", {.count = 5, .sequential = true}}}});

@@ -7,6 +7,7 @@
 #include "tools/litmus/runner.hpp"
 #include "tools/support/command_line.hpp"
 #include "tools/support/interrupt.hpp"
+#include "tools/support/software.hpp"
 
 namespace uptempo::fence_scope {
 namespace {
@@ -14,7 +15,6 @@ namespace {
 struct LitmusOptions {
   uint32_t iterations = 10;
   std::string filter;
-  std::string report_file;
   std::string device = "auto";
   std::string json_file;
   bool list = false;
@@ -27,9 +27,6 @@ void add_options(support::CommandLine& command, LitmusOptions& options) {
   command.option("--filter", options.filter, "Only tests whose name contains NAME")
       .placeholder("NAME");
   command.flag("--list", options.list, "List the tests and their verdicts; run none");
-  command.option("--report", options.report_file, "Also write the JSON to FILE, for sending")
-      .output_file()
-      .placeholder("FILE");
   support::add_device_option(command, options.device);
   support::add_json_option(command, options.json_file);
 }
@@ -56,12 +53,14 @@ support::ExitCode run_litmus(const LitmusOptions& options, const Invocation& cal
   }
   const support::Device device = support::open_device(options.device, call.argc, call.argv);
   support::print_report(options.json_file, device.line());
-  litmus::Report report{
-      .machine = litmus::describe_machine(device.gpu, device.name(), device.is_virtual),
-      .iterations = options.iterations,
-      .results = {}};
+  litmus::Report report{.device = device.name(),
+                        .target = device.gpu.name(),
+                        .is_virtual = device.is_virtual,
+                        .software = support::describe_software(),
+                        .iterations = options.iterations,
+                        .results = {}};
   const litmus::CacheRules rules =
-      litmus::cache_rules_of(report.machine.target).value_or(litmus::CacheRules::gfx9);
+      litmus::cache_rules_of(report.target).value_or(litmus::CacheRules::gfx9);
   const support::InterruptWatch watch;
   litmus::Runner runner(device.gpu);
   support::Progress progress;
@@ -78,8 +77,7 @@ support::ExitCode run_litmus(const LitmusOptions& options, const Invocation& cal
   report.interrupted = support::interrupted();
 
   support::print_report(options.json_file, litmus::table(report));
-  for (const std::string& file : {options.json_file, options.report_file})
-    if (!file.empty()) support::write_json(file, litmus::json(report));
+  if (!options.json_file.empty()) support::write_json(options.json_file, litmus::json(report));
   return report.passed() ? support::exit_ok : support::exit_measured_failure;
 }
 

@@ -7,7 +7,6 @@
 #include <set>
 #include <stdexcept>
 
-#include "tools/support/software.hpp"
 #include "tools/support/table.hpp"
 
 namespace uptempo::litmus {
@@ -73,20 +72,6 @@ bool Report::passed() const noexcept {
   });
 }
 
-Machine describe_machine(const Agent& gpu, std::string device, bool is_virtual) {
-  Machine machine;
-  machine.device = std::move(device);
-  machine.target = gpu.name();
-  machine.is_virtual = is_virtual;
-  const support::Software software = support::describe_software();
-  machine.hsa_version = software.hsa_version;
-  machine.rocr_build = software.rocr_build;
-  machine.rocr_library = software.rocr_library;
-  machine.driver = software.driver;
-  machine.kernel = software.kernel;
-  return machine;
-}
-
 std::string table(const Report& report) {
   struct Row {
     uint64_t tests = 0, correct = 0, harmless = 0, racy = 0, others = 0, forbidden = 0;
@@ -126,22 +111,25 @@ std::string table(const Report& report) {
       report.known_target()
           ? ""
           : fmt::format("; the caches of {} are unknown: only the specification's rules apply",
-                        report.machine.target),
+                        report.target),
       text.text(), lines.empty() ? "No forbidden outcome.\n" : lines,
       report.interrupted ? "Interrupted: the report holds what was measured before.\n" : "");
 }
 
 nlohmann::ordered_json json(const Report& report) {
-  const Machine& machine = report.machine;
+  const support::Software& software = report.software;
   nlohmann::ordered_json out{{"format", "uptempo-litmus-1"},
-                             {"device", machine.device},
-                             {"target", machine.target},
-                             {"virtual_gpu", machine.is_virtual},
-                             {"hsa_version", machine.hsa_version}};
-  if (!machine.rocr_build.empty()) out["rocr_build"] = machine.rocr_build;
-  if (!machine.rocr_library.empty()) out["rocr_library"] = machine.rocr_library;
-  if (!machine.driver.empty()) out["driver"] = machine.driver;
-  if (!machine.kernel.empty()) out["kernel"] = machine.kernel;
+                             {"device", report.device},
+                             {"target", report.target},
+                             {"virtual_gpu", report.is_virtual},
+                             {"hsa_version", software.hsa_version}};
+  const auto add_known = [&out](const char* name, const std::string& value) {
+    if (!value.empty()) out[name] = value;
+  };
+  add_known("rocr_build", software.rocr_build);
+  add_known("rocr_library", software.rocr_library);
+  add_known("driver", software.driver);
+  add_known("kernel", software.kernel);
   out["iterations"] = report.iterations;
   out["words"] = kCellWords;
   out["target_rules"] = report.known_target();

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "engine/runtime/agent.hpp"
 #include "tools/litmus/litmus.hpp"
 #include "tools/litmus/rules.hpp"
+#include "tools/support/software.hpp"
 
 namespace uptempo::litmus {
 
@@ -50,26 +50,16 @@ struct Result {
 // decides.
 bool is_forbidden(const Counter::Entry& entry, Verdict verdict, bool known_target) noexcept;
 
-// The machine that ran the tests. Unknown fields are empty and left out.
-struct Machine {
+struct Report {
   std::string device;  // "AMD Instinct MI210 (gfx90a)"
   std::string target;  // "gfx90a"
   bool is_virtual = false;
-  std::string hsa_version;   // "1.1"
-  std::string rocr_build;    // the runtime's own description
-  std::string rocr_library;  // file that the runtime was loaded from; its name holds the version
-  std::string driver;        // version of the amdgpu module
-  std::string kernel;        // uname -r
-};
-Machine describe_machine(const Agent& gpu, std::string device, bool is_virtual);
-
-struct Report {
-  Machine machine;
+  support::Software software;
   uint32_t iterations = 0;
   std::vector<Result> results;
   bool interrupted = false;  // tests are missing, and the last one may have fewer iterations
 
-  bool known_target() const noexcept { return cache_rules_of(machine.target).has_value(); }
+  bool known_target() const noexcept { return cache_rules_of(target).has_value(); }
   bool passed() const noexcept;
 };
 
@@ -80,6 +70,7 @@ std::string table(const Report& report);
 //   {format: "uptempo-litmus-1", device, target, virtual_gpu, hsa_version, rocr_build,
 //    rocr_library, driver, kernel, iterations, words, target_rules, passed, interrupted,
 //    tests: [{name, specification, target, outcomes: [{values, count, sequential, forbidden}]}]}
+// Unknown fields of the software are left out.
 // specification, target: "sequential" (only the sequential outcome is allowed) or "any".
 // target_rules: whether the rules know the target. Only then can `target` differ from
 // `specification`.

@@ -35,7 +35,7 @@ TEST_CASE(
   const TemporaryDirectory directory;
   const std::string file = directory.file("report.json");
   const CommandResult result = litmus({"--device", "virtual", "--iterations", "3", "--filter",
-                                       "kernel-to-host/coarse", "--report", file});
+                                       "kernel-to-host/coarse", "--json", file});
   CAPTURE(result.err);
   REQUIRE(result.exit_code == 0);
   const json report = json::parse(uptempo::test::contents_of(file));

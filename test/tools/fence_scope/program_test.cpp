@@ -325,8 +325,7 @@ TEST_CASE("a stranger's report writes and reads no file that it names") {
           0);
   const json honest = json::parse(contents_of(file));
   std::ofstream(victim) << "precious";
-  std::vector<std::vector<std::string>> commands{{"litmus", "--report", victim},
-                                                 {"litmus", "--json", victim},
+  std::vector<std::vector<std::string>> commands{{"litmus", "--json", victim},
                                                  {"compare", file, file, "--json", victim},
                                                  {"explain", "--program", victim},
                                                  {"scopes", "--list"},
