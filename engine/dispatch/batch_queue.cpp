@@ -203,9 +203,9 @@ constexpr uint32_t kBarrierBit = 1u << HSA_PACKET_HEADER_BARRIER;
                  .packets = static_cast<uint32_t>(slots.count),
                  .headers = from == 0 && is_last
                                 ? publication.flight_headers()
-                                : FlightHeaders(publication.header(from),
+                                : FlightHeaders{publication.header(from),
                                                 is_last ? publication.header(from + count - 1)
-                                                        : end.header()),
+                                                        : end.header()},
                  .kernel = aql::detail::load_eight_bytes(&publication.packets[from].word[8]),
                  .site = publication.site});
   if (publication.holds_slots) [[unlikely]]

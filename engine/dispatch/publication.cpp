@@ -37,8 +37,9 @@ Publication::Publication(FencePolicy policy, bool is_kept, const Agent* agent)
       plain_costs_{.alone = aql::costs_of(plain_.alone),
                    .ends = aql::costs_of(plain_.first) + aql::costs_of(plain_.last),
                    .interior = aql::costs_of(plain_.interior)},
-      plain_flight_{.alone = {plain_.alone, plain_.alone},
-                    .many = {plain_.first, plain_.interior, plain_.last}} {}
+      plain_flight_{
+          .alone = {.first = plain_.alone, .last = plain_.alone},
+          .many = {.first = plain_.first, .last = plain_.last, .between = plain_.interior}} {}
 
 Publication::~Publication() {
   if (queue == nullptr) return;

@@ -171,7 +171,7 @@ struct Publication {
   // Headers for the flight recorder. Requires a plan.
   FlightHeaders flight_headers() const noexcept {
     if (is_plain()) return planned_ == 1 ? plain_flight_.alone : plain_flight_.many;
-    return {header(0), header(planned_ - 1)};
+    return {.first = header(0), .last = header(planned_ - 1)};
   }
   // Flags of a packet without declarations that is neither first nor last.
   aql::HeaderFlags plain_flags() const noexcept { return aql::header_flags(plain_.interior); }

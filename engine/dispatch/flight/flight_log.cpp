@@ -18,21 +18,16 @@ using Content = FlightPackets::Content;
 constexpr uint64_t kMostAroundReadIndex = 64;
 
 // Producers and the packet processor write the slots meanwhile, without an order that
-// ThreadSanitizer could know.
+// ThreadSanitizer could know. Acquire order: what proves the packet's place is loaded later.
 __attribute__((no_sanitize("thread"))) Packet64 load(const Packet64& slot) noexcept {
   Packet64 copy;
   for (size_t i = 0; i < std::size(copy.word); ++i)
-    copy.word[i] = __atomic_load_n(&slot.word[i], __ATOMIC_RELAXED);
+    copy.word[i] = __atomic_load_n(&slot.word[i], __ATOMIC_ACQUIRE);
   return copy;
 }
 
 bool has_header(const Packet64& packet) noexcept {
   return aql::packet_type(packet.header()) != aql::PacketType::invalid;
-}
-
-bool same_body(const Packet64& a, const Packet64& b) noexcept {
-  // Packet processors may clear all of the first word.
-  return std::equal(a.word.begin() + 1, a.word.end(), b.word.begin() + 1);
 }
 
 void set_header(Packet64& packet, uint16_t header) noexcept {
@@ -49,37 +44,7 @@ class Reader {
   std::vector<FlightPackets> packets(uint64_t from, uint64_t count,
                                      const FlightRecorder::Entry* entry) {
     std::vector<FlightPackets> runs;
-    if (const uint64_t oldest = first_readable(); from < oldest && count != 0) {
-      runs.push_back(with_first_kernel({.first = from}, entry));
-      const uint64_t skipped = std::min(count, oldest - from);
-      if (skipped > 1) runs.push_back({.first = from + 1, .count = skipped - 1});
-      from += skipped;
-      count -= skipped;
-    }
-    // An Error may be about the loss of the GPU, whose memory then must not be read.
-    if (scope_ == FlightScope::unfinished && source_.writer.has_device_ring()) {
-      if (count != 0)
-        runs.push_back(
-            with_first_kernel({.first = from, .count = count, .content = Content::unread}, entry));
-      return runs;
-    }
-    // Before the looks: the slots of packets from here on hold older packets.
-    const uint64_t published = source_.writer.visible_write_index();
-    const uint64_t missing = count - std::min(count, published - std::min(published, from));
-    count -= missing;
-    std::vector<Packet64> before, after;
-    before.reserve(count);
-    after.reserve(count);
-    for (uint64_t i = 0; i < count; ++i) before.push_back(load(slot(from + i)));
-    for (uint64_t i = 0; i < count; ++i) after.push_back(load(slot(from + i)));
-    // Last: whatever was published or taken during the looks has moved an index by now.
-    const uint64_t read = source_.writer.read_index();
-    written_ = source_.writer.visible_write_index();
-    for (uint64_t i = 0; i < count; ++i)
-      add(runs, packet(from + i, before[i], after[i], read, entry));
-    if (missing != 0)
-      runs.push_back(with_first_kernel(
-          {.first = from + count, .count = missing, .content = Content::unpublished}, entry));
+    for (uint64_t i = from; i < from + count; ++i) add(runs, packet(i, entry));
     return runs;
   }
 
@@ -92,65 +57,60 @@ class Reader {
 
   uint64_t read_index() const noexcept { return read_; }
 
-  std::string kernel(uint64_t object) {
-    const auto [at, is_new] = names_.try_emplace(object);
-    if (!is_new) return at->second;
-    at->second = scope_ == FlightScope::all ? name_of_kernel(object, source_.agent)
-                                            : KernelNames::of_process().find(object);
-    is_named_[object] = !at->second.empty();
-    if (at->second.empty()) at->second = fmt::format("0x{:x}", object);
-    return at->second;
-  }
-
  private:
   const Packet64& slot(uint64_t index) const noexcept {
     return source_.writer.ring()[index & (source_.writer.ring_size() - 1)];
   }
-  // The packets of lower indices were overwritten.
-  uint64_t first_readable() const noexcept {
-    return written_ - std::min<uint64_t>(written_, source_.writer.ring_size());
-  }
 
-  // `read`: the read index after both looks.
-  FlightPackets packet(uint64_t index, const Packet64& before, const Packet64& now, uint64_t read,
-                       const FlightRecorder::Entry* entry) {
-    FlightPackets result{.first = index};
-    // Only a later packet, which is not published yet, sets the header of a slot that was taken.
-    if (index < first_readable() || !same_body(before, now) ||
-        (index < read_ && has_header(before)) || (index < read && has_header(now)))
-      return with_first_kernel(std::move(result), entry);
-    const bool was_taken = index < read || !has_header(now);
-    result.packet = now;
-    result.content = Content::whole;
-    if (was_taken) {
-      const uint16_t header = has_header(before) ? before.header()
-                              : entry != nullptr
-                                  ? entry->headers.of(index - entry->first, entry->packets)
-                                  : aql::kInvalidHeader;
-      set_header(result.packet, header);
-      if (!has_header(result.packet)) result.content = Content::headless;
-    }
-    const uint64_t object = object_of(result.packet);
+  FlightPackets packet(uint64_t index, const FlightRecorder::Entry* entry) {
+    FlightPackets result{.first = index, .content = read(index, result.packet)};
+    const bool has_body = result.content == Content::whole;
+    // The record keeps headers, and the kernel of the submission's first packet.
+    if (entry != nullptr && !has_header(result.packet) && (has_body || index == entry->first))
+      set_header(result.packet, entry->headers.of(index - entry->first, entry->packets));
     const bool is_dispatch =
-        result.content == Content::whole
-            ? aql::packet_type(result.packet.header()) == aql::PacketType::kernel_dispatch
-            : !kernel(object).empty() && is_named_[object];
-    if (is_dispatch) result.kernel = kernel(object);
+        aql::packet_type(result.packet.header()) == aql::PacketType::kernel_dispatch;
+    if (!has_body) {
+      if (is_dispatch) result.kernel = kernel(entry->kernel);
+      return result;
+    }
+    const uint64_t object =
+        aql::packet_as<hsa_kernel_dispatch_packet_t>(result.packet).kernel_object;
+    if (!has_header(result.packet)) {
+      result.content = Content::headless;
+      result.kernel = name(object);  // a dispatch if that is a kernel
+    } else if (is_dispatch) {
+      result.kernel = kernel(object);
+    }
     return result;
   }
 
-  // The record keeps the kernel of a submission's first packet.
-  FlightPackets with_first_kernel(FlightPackets packet, const FlightRecorder::Entry* entry) {
-    if (entry == nullptr || packet.first != entry->first) return packet;
-    const uint16_t header = entry->headers.of(0, entry->packets);
-    set_header(packet.packet, header);
-    if (aql::packet_type(header) == aql::PacketType::kernel_dispatch)
-      packet.kernel = kernel(entry->kernel);
-    return packet;
+  // Reads the packet if its slot holds it.
+  Content read(uint64_t index, Packet64& packet) const noexcept {
+    set_header(packet, aql::kInvalidHeader);
+    // An Error may be about the loss of the GPU, whose memory then must not be read.
+    if (scope_ == FlightScope::unfinished && source_.writer.has_device_ring())
+      return Content::unread;
+    // Before the look: the slots of packets from here on hold older packets.
+    if (index >= source_.writer.visible_write_index()) return Content::unpublished;
+    const Packet64 found = load(slot(index));
+    // After the look: a later packet is claimed before it is written to the slot.
+    if (source_.claimed() > index + source_.writer.ring_size()) return Content::overwritten;
+    packet = found;
+    return Content::whole;
   }
 
-  static uint64_t object_of(const Packet64& packet) noexcept {
-    return aql::packet_as<hsa_kernel_dispatch_packet_t>(packet).kernel_object;
+  // Empty if it is not known.
+  const std::string& name(uint64_t object) {
+    const auto [at, is_new] = names_.try_emplace(object);
+    if (is_new)
+      at->second = scope_ == FlightScope::all ? name_of_kernel(object, source_.agent)
+                                              : KernelNames::of_process().find(object);
+    return at->second;
+  }
+  std::string kernel(uint64_t object) {
+    const std::string& known = name(object);
+    return known.empty() ? fmt::format("0x{:x}", object) : known;
   }
 
   static bool is_like(const FlightPackets& a, const FlightPackets& b) noexcept {
@@ -178,10 +138,8 @@ class Reader {
 
   const FlightSource& source_;
   const FlightScope scope_;
-  const uint64_t read_;
-  uint64_t written_;
+  const uint64_t read_, written_;
   std::map<uint64_t, std::string> names_;
-  std::map<uint64_t, bool> is_named_;
 };
 
 // A barrier packet without dependencies, which ends an epoch and does not fail.
@@ -332,6 +290,12 @@ const char* name_of(FlightState state) noexcept {
       break;
   }
   return "failed";
+}
+
+uint64_t FlightSource::claimed() const noexcept {
+  // Only a shared cursor may be read by any thread.
+  return std::max({records.claimed(), writer.visible_write_index(),
+                   writer.is_shared() ? writer.next_index() : 0});
 }
 
 FlightLog read_flight_log(const FlightSource& source, FlightScope scope) {

@@ -3,10 +3,8 @@
 //
 // A snapshot: other threads and the packet processor go on meanwhile, so two lines may be of
 // different moments, some microseconds apart. Each line alone is true, and what is not known is
-// said to be so. A slot's packet belongs to its index only if
-//   * no later packet has been published to the slot,
-//   * and, once the packet processor has taken it, its header is INVALID and nothing else has
-//     changed between two looks.
+// said to be so. A slot holds the packet of its index if, after a look at it, no later packet has
+// been claimed for the slot: a producer begins a record, or moves a shared index, before it writes.
 //
 // States come from the timeline: a submission is complete when its value is. Packets below the read
 // index were taken by the packet processor and may run or be complete. Only packets that wait for
@@ -84,6 +82,9 @@ struct FlightSource {
   Timeline& timeline;
   hsa_agent_t agent{};
   std::string agent_name{};
+
+  // One past the last packet that may be written to the ring already.
+  uint64_t claimed() const noexcept;
 };
 
 enum class FlightScope : uint8_t {

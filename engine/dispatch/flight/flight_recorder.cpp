@@ -4,6 +4,15 @@
 
 namespace uptempo::detail {
 
+uint64_t FlightRecorder::claimed() const noexcept {
+  const uint64_t number = total();
+  if (number == 0) return 0;
+  const Record& record = records_[(number - 1) % records_.size()];
+  const uint64_t packets =
+      static_cast<uint32_t>(record.line_and_packets.load(std::memory_order_acquire));
+  return record.first.load(std::memory_order_acquire) + packets;
+}
+
 std::vector<FlightRecorder::Entry> FlightRecorder::entries() const {
   std::vector<Entry> found;
   const uint64_t end = total();
@@ -18,7 +27,7 @@ std::vector<FlightRecorder::Entry> FlightRecorder::entries() const {
     entry.packets = static_cast<uint32_t>(line_and_packets);
     entry.site = {record.file.load(std::memory_order_acquire),
                   static_cast<uint32_t>(line_and_packets >> 32)};
-    entry.headers = FlightHeaders::from(record.headers.load(std::memory_order_acquire));
+    entry.headers = record.headers.load(std::memory_order_acquire);
     // The writer overwrites this record once total() is number + size.
     if (total() >= number + size) continue;
     found.push_back(entry);

@@ -5,11 +5,10 @@
 // is never overwritten.
 //
 // A record is written once for each submission, however many packets it has, and for each part of a
-// batch longer than the ring. It holds what the ring
-// does not: the call site, the place on the timeline and the packet indices. It also keeps the
-// first packet's kernel and three headers, because the packet processor sets the headers of taken
-// packets to INVALID, and later packets overwrite their slots. flight_log.hpp reads the rest from
-// the ring.
+// batch longer than the ring. It holds what the ring does not: the call site, the place on the
+// timeline and the packet indices. It also keeps the first packet's kernel and three headers,
+// because the packet processor sets the headers of taken packets to INVALID, and later packets
+// overwrite their slots. flight_log.hpp reads the rest from the ring.
 //
 // Thread safety: one writer at a time, the queue's owner. Any thread may read: entries() returns
 // whole records only. A record is not overwritten before `total()` has grown by the number of
@@ -58,10 +57,14 @@ class FlightRecorder {
     record.file.store(entry.site.file, std::memory_order_release);
     record.line_and_packets.store(uint64_t{entry.site.line} << 32 | entry.packets,
                                   std::memory_order_release);
-    record.headers.store(entry.headers.bits(), std::memory_order_release);
+    record.headers.store(entry.headers, std::memory_order_release);
     total_.store(before + 1, std::memory_order_release);
+    // The packets are stored after this, by x86 in program order: see claimed().
+    std::atomic_signal_fence(std::memory_order_release);
   }
   uint64_t total() const noexcept { return total_.load(std::memory_order_acquire); }
+  // One past the last packet of all records. No later packet has been written to the ring.
+  uint64_t claimed() const noexcept;
   // The records, oldest first: up to one less than there are, and fewer while a thread submits.
   std::vector<Entry> entries() const;
 
@@ -70,7 +73,7 @@ class FlightRecorder {
     std::atomic<uint64_t> value{0}, first{0}, kernel{0};
     std::atomic<const char*> file{nullptr};
     std::atomic<uint64_t> line_and_packets{0};
-    std::atomic<uint32_t> headers{0};
+    std::atomic<FlightHeaders> headers{};
   };
   std::vector<Record> records_;
   size_t last_ = SIZE_MAX;  // the writer's own: the record of submission total_, or none
