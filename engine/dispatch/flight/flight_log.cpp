@@ -113,20 +113,14 @@ class Reader {
     return known.empty() ? fmt::format("0x{:x}", object) : known;
   }
 
+  // Equal but for their kernel arguments.
   static bool is_like(const FlightPackets& a, const FlightPackets& b) noexcept {
-    if (a.content != b.content || a.kernel != b.kernel) return false;
-    if (a.content != Content::whole && a.content != Content::headless)
-      return a.packet.header() == b.packet.header();
-    const auto first = aql::packet_as<hsa_kernel_dispatch_packet_t>(a.packet);
-    const auto second = aql::packet_as<hsa_kernel_dispatch_packet_t>(b.packet);
-    if (a.kernel.empty()) return false;  // packets with dependencies of their own
-    return a.packet.header() == b.packet.header() && first.setup == second.setup &&
-           first.kernel_object == second.kernel_object && first.grid_size_x == second.grid_size_x &&
-           first.grid_size_y == second.grid_size_y && first.grid_size_z == second.grid_size_z &&
-           first.workgroup_size_x == second.workgroup_size_x &&
-           first.workgroup_size_y == second.workgroup_size_y &&
-           first.workgroup_size_z == second.workgroup_size_z &&
-           first.completion_signal.handle == second.completion_signal.handle;
+    const bool has_body = a.content == Content::whole || a.content == Content::headless;
+    if (a.content != b.content || a.kernel != b.kernel || (has_body && a.kernel.empty()))
+      return false;
+    Packet64 with_arguments_of_a = b.packet;
+    std::copy_n(&a.packet.word[10], 2, &with_arguments_of_a.word[10]);  // kernarg_address
+    return with_arguments_of_a.word == a.packet.word;
   }
   static void add(std::vector<FlightPackets>& runs, FlightPackets packet) {
     if (!runs.empty() && is_like(runs.back(), packet)) {
