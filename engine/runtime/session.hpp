@@ -118,9 +118,6 @@ class Session {
   // work, is passed on to handlers registered by others. If none of them handles it, ROCr prints
   // agent, address and reason and aborts the process.
   uint64_t listen(Listener listener);
-  uint64_t listen(FaultListener on_fault) {
-    return listen(Listener{.on_fault = std::move(on_fault)});
-  }
   void stop_listening(uint64_t number) noexcept;
 
   // Marks the agent's unfinished work as no longer awaited. The device may still execute it, or its

@@ -39,7 +39,7 @@ TEST_CASE("a second ROCr in the process is refused, and both files are named") {
   std::filesystem::create_symlink(rocr, link);
   load(link);
   const std::string plugin = folder.file("libhsa-runtime64-plugin.so");
-  std::filesystem::copy_file(mapped("libzstd.so"), plugin);
+  std::filesystem::copy_file(mapped("libstdc++.so"), plugin);
   load(plugin);
   { const Runtime runtime; }
 
