@@ -149,7 +149,8 @@ RingAccessChoice QueueResources::choose_access(const Parts& parts) const {
 }
 
 QueueResources::~QueueResources() {
-  if (usable()) drain(Deadline::after(options_.drain_timeout));
+  const Deadline deadline = end_deadline();
+  if (usable()) drain(deadline);
   timeline_.close();
   watch_.stop();
   if (common_) common_->leave(timeline_);
@@ -174,7 +175,7 @@ QueueResources::~QueueResources() {
     }
   }
   if (usable()) {
-    timeline_.await_loans(Deadline::after(options_.drain_timeout));
+    timeline_.await_loans(deadline);
     timeline_.for_each_loan([this](hsa_signal_t signal) { signals_.leave_to_session(signal); });
   }
   timeline_.release();

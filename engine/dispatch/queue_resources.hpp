@@ -157,6 +157,10 @@ class QueueResources {
   // Marks the last begun publication, which is retained, as timed.
   void note_timing(uint64_t value);
   Retained& retained(uint64_t value) noexcept { return retained_[timeline_.place(value)]; }
+  // When the waits of the destructor end.
+  Deadline end_deadline() const noexcept {
+    return ends_by_ ? *ends_by_ : Deadline::after(options_.drain_timeout);
+  }
   // Returns when every begun publication is complete, or at the deadline, when unfinished ones are
   // lost.
   void drain(Deadline deadline) noexcept;
@@ -188,6 +192,7 @@ class QueueResources {
   QueueFacts facts_;
   uint32_t ring_size_ = 0;
   bool profiling_ = false;
+  std::optional<Deadline> ends_by_;  // of several queues that end together
   FlightRecorder flight_;
 
  private:

@@ -40,12 +40,13 @@ CopyLane::CopyLane(Start start, std::span<const hsa_signal_t> signals,
 }
 
 CopyLane::~CopyLane() {
-  finish(Deadline::after(options_.drain_timeout));
+  const Deadline deadline = ends_by_ ? *ends_by_ : Deadline::after(options_.drain_timeout);
+  finish(deadline);
   const bool lost = !timeline_.is_done(timeline_.last_begun());
   timeline_.close();
   watch_.stop();
   if (watch_.usable()) {
-    timeline_.await_loans(Deadline::after(options_.drain_timeout));
+    timeline_.await_loans(deadline);
     timeline_.for_each_loan([this](hsa_signal_t signal) { signals_.leave_to_session(signal); });
     if (lost) signals_.leave_to_session();  // the engine may still write them
   }
@@ -172,6 +173,7 @@ bool CopyLane::is_unfinished(const Event& event) noexcept {
 }
 
 void CopyLane::finish(Deadline deadline) noexcept {
+  ends_by_ = deadline;
   const uint64_t last = timeline_.last_begun();
   const auto name = [this] { return "the copies " + options_.name; };
   const WaitResult result = watch_.usable() && !timeline_.is_done(last)

@@ -83,7 +83,8 @@ class CopyLane {
   // True for an event of this lane whose copy is unfinished.
   bool is_unfinished(const Event& event) noexcept;
   bool failed() noexcept { return timeline_.failed(); }
-  // Call after the last copy. Blocks until all copies are complete, or lost at the deadline.
+  // Call after the last copy. Blocks until all copies are complete, or lost at the deadline, which
+  // is also the destructor's.
   void finish(Deadline deadline) noexcept;
   // Sets the function that is called, without the lock, while queues have no signal to lend
   // (stream_queue.hpp). Call before using the lane.
@@ -109,6 +110,7 @@ class CopyLane {
   std::mutex mutex_;
   std::vector<LentSignal> borrowed_;  // for the copy being started
   std::vector<hsa_signal_t> dependencies_;
+  std::optional<Deadline> ends_by_;
 };
 
 }  // namespace uptempo::detail

@@ -458,6 +458,7 @@ bool StreamQueue::close_open() noexcept {
 }
 
 void StreamQueue::finish(Deadline deadline) noexcept {
+  ends_by_ = deadline;
   if (!usable()) return;
   drain(deadline);
   const std::lock_guard lock(mutex_);

@@ -144,7 +144,7 @@ class StreamQueue final : private StreamSpills, public QueueResources {
   // Publishes a marker for the open epoch. Returns false if there is no room for one now.
   bool close_open() noexcept;
   // Call after the last packet. Blocks until all closed epochs are complete, or lost at the
-  // deadline.
+  // deadline, which is also the destructor's.
   void finish(Deadline deadline) noexcept;
 
   // Sets the function that is called, without the lock, while other queues have no signal to lend:
