@@ -1,5 +1,6 @@
-// Pause: waits for a change that raises no event, such as a read index. Each round waits longer: the
-// first rounds spin, because the change may be about to happen; the last ones leave the core idle.
+// Pause: waits for a change that raises no event, such as a read index. Each round waits longer:
+// the first rounds spin, because the change may be about to happen; the last ones leave the core
+// idle.
 //
 //   for (Pause pause(deadline); !is_there();)
 //     if (!pause.wait()) return false;

@@ -279,14 +279,14 @@ void CompletionThread::sleep(std::unique_lock<std::mutex>& lock) {
     else
       how = Sleep::in_pauses;
   }
-  end_lookouts();
+  end_sleeps();
   if (how == Sleep::in_pauses) {
     changed_.wait_for(lock, pause_, [&] { return woken_; });
     pause_ = std::min(pause_ * 2, kLongestPause);
   }
 }
 
-// Fills lookouts_.
+// Fills sleepers_.
 CompletionThread::Sleep CompletionThread::prepare_to_sleep() {
   if (means_ == Sleep::in_pauses) return means_;
   for (Timeline* const timeline : watched_) {
@@ -294,7 +294,7 @@ CompletionThread::Sleep CompletionThread::prepare_to_sleep() {
     hsa_signal_t signal{0};
     switch (timeline->begin_sleep(value, signal)) {
       case Timeline::SleepRole::leads:
-        lookouts_.push_back({timeline, value, signal});
+        sleepers_.push_back({timeline, value, signal});
         break;
       case Timeline::SleepRole::led:
         break;
@@ -309,7 +309,7 @@ CompletionThread::Sleep CompletionThread::prepare_to_sleep() {
 
 void CompletionThread::wait_for_signals() {
   signals_.assign(1, control_->handle());
-  for (const SleepRole& sleep : lookouts_) signals_.push_back(sleep.signal);
+  for (const Sleeper& sleep : sleepers_) signals_.push_back(sleep.signal);
   conditions_.assign(signals_.size(), HSA_SIGNAL_CONDITION_LT);
   values_.assign(signals_.size(), 1);
   hsa_amd_signal_wait_any(static_cast<uint32_t>(signals_.size()), signals_.data(),
@@ -317,13 +317,13 @@ void CompletionThread::wait_for_signals() {
                           HSA_WAIT_STATE_BLOCKED, nullptr);
 }
 
-// Each publication of lookouts_ has one handler, however often the thread sleeps for it. Returns
+// Each publication of sleepers_ has one handler, however often the thread sleeps for it. Returns
 // false if ROCr refuses one.
 bool CompletionThread::register_handlers() {
   std::erase_if(handled_, [](const SleepRole& handled) {
     return handled.timeline->failed() || handled.timeline->is_done(handled.value);
   });
-  for (const SleepRole& sleep : lookouts_) {
+  for (const Sleeper& sleep : sleepers_) {
     const auto is_same = [&](const SleepRole& handled) {
       return handled.timeline == sleep.timeline && handled.value == sleep.value;
     };
@@ -342,9 +342,9 @@ bool CompletionThread::on_signal(hsa_signal_value_t, void*) noexcept {
   return false;
 }
 
-void CompletionThread::end_lookouts() noexcept {
-  for (const SleepRole& sleep : lookouts_) sleep.timeline->end_sleep(sleep.value);
-  lookouts_.clear();
+void CompletionThread::end_sleeps() noexcept {
+  for (const Sleeper& sleep : sleepers_) sleep.timeline->end_sleep(sleep.value);
+  sleepers_.clear();
 }
 
 }  // namespace uptempo::detail

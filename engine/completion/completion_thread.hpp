@@ -86,9 +86,9 @@ class CompletionThread final : public AwaitedServer {
   void wait_for_signals();
   bool register_handlers();
   static bool on_signal(hsa_signal_value_t value, void* unused) noexcept;
-  void end_lookouts() noexcept;
+  void end_sleeps() noexcept;
 
-  struct SleepRole {
+  struct Sleeper {
     Timeline* timeline;
     uint64_t value;
     hsa_signal_t signal;
@@ -113,7 +113,7 @@ class CompletionThread final : public AwaitedServer {
   // Used only by the completion thread.
   std::vector<Timeline*> looked_at_;
   std::vector<bool> failed_;
-  std::vector<SleepRole> lookouts_;
+  std::vector<Sleeper> sleepers_;
   std::vector<SleepRole> handled_;  // unfinished publications whose signals have a handler
   std::vector<hsa_signal_t> signals_;
   std::vector<hsa_signal_condition_t> conditions_;

@@ -25,8 +25,9 @@ std::optional<LentSignal> LentSignal::borrow_in_time(const Completion& completio
                                                      std::chrono::nanoseconds patience,
                                                      const std::function<void()>& end_loans) {
   for (Waiter waiter(patience);;) {
-    if (std::optional<LentSignal> signal = try_borrow(completion)) return signal;
+    // First, because a failed copy's signal, which is negative, would never become zero.
     if (completion.ready()) return {};  // it needs no signal any more
+    if (std::optional<LentSignal> signal = try_borrow(completion)) return signal;
     if (end_loans) end_loans();
     if (waiter.wait()) continue;
     throw Error(
@@ -35,7 +36,7 @@ std::optional<LentSignal> LentSignal::borrow_in_time(const Completion& completio
          .asked = "a completion signal of another queue, for packets to wait for",
          .found = "packets of other queues still wait on every signal that the queue may lend",
          .remedy = "wait on the host, or create the Streams with more "
-                   "QueueOptions::publications"});
+                   "QueueOptions::publications or CopyLimits::engine_copies"});
   }
 }
 

@@ -13,6 +13,7 @@ Timeline::Timeline(uint32_t capacity)
 
 Timeline& Timeline::acquire(uint32_t capacity) {
   Timeline& timeline = detail::TimelineList::of_process().take(capacity);
+  timeline.reads_are_over_.store(false, std::memory_order_relaxed);
   timeline.readers_.open();
   return timeline;
 }

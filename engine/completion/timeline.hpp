@@ -9,7 +9,7 @@
 //   PublicationRing  values, signals, known completions, reclamation
 //   FailureRecord    the first error, its sources, and the timelines that fail with this one
 //   KeptTimes        device times of timed publications
-//   SignalReaders         threads that may read signals, for close()
+//   SignalReaders    threads that may read signals, for close()
 //   WaitLeaders      the thread that sleeps on a signal, and the others that wait for it
 //   Loans            signals that packets of other queues wait for
 //   TimelineList     all timelines of the process
@@ -231,7 +231,7 @@ class Timeline {
   // the queue may lend no more signals (loans.hpp). Throws std::bad_alloc.
   hsa_signal_t lend(uint64_t value);
   // The packets belong to the borrower's publication `until`. The loan is over when that is
-  // complete. If it is lost, the loan never ends.
+  // complete. If it is lost, the loan ends with the borrower's queue, or never if that is borrowed.
   void lent_to(uint64_t value, Timeline& borrower, uint64_t until) noexcept;
   void end_loan(uint64_t value) noexcept;
   // Requires failed().
@@ -263,6 +263,10 @@ class Timeline {
   // readers: fails and closes the timeline without waiting. Completed publications stay complete.
   // close() and release() do nothing then.
   void leave_to_parent() noexcept;
+  // The queue is destroyed, so none of its packets reads a signal any more, also of lost
+  // publications. Call after close().
+  void end_reads() noexcept { reads_are_over_.store(true, std::memory_order_release); }
+  bool reads_are_over() const noexcept { return reads_are_over_.load(std::memory_order_acquire); }
   // For work that may still execute. Call after close() if the signals of lost publications exist,
   // without other use, until the last call of has_left_device().
   void keep_signals() noexcept { keeps_signals_.store(true, std::memory_order_release); }
@@ -298,6 +302,7 @@ class Timeline {
   detail::FailureRecord failure_;
   detail::SignalReaders readers_;
   std::atomic<bool> keeps_signals_{false};  // never reset: such a timeline is not reused
+  std::atomic<bool> reads_are_over_{false};
   // Protects times, leaders, loans and the failure's text. An untimed submission never takes it.
   mutable std::mutex mutex_;
   detail::KeptTimes times_;

@@ -91,8 +91,8 @@ class BatchSubmitter {
   ~BatchSubmitter();
 
   // Prepares a kernel for dispatches with this grid; valid for the life of the batch, also after it
-  // is moved. Allocates once per kernel and grid. Throws Error if the kernel or the agent cannot run the geometry or
-  // the amount of group memory (grid.hpp).
+  // is moved. Allocates once per kernel and grid. Throws Error if the kernel or the agent cannot run
+  // the geometry or the amount of group memory (grid.hpp).
   template <class... Args>
   Prepared<Args...> prepare(const Kernel<Args...>& kernel, const Grid& grid) {
     detail::BatchState& batch = state("BatchSubmitter::prepare");
@@ -100,10 +100,10 @@ class BatchSubmitter {
   }
   // Appends one dispatch. Throws Error if the kernel or the agent cannot run the geometry or the
   // amount of group memory, if Arguments do not fit (arguments.hpp), and if no kernarg block became
-  // free in time.
+  // free in time. Always inline: with arguments of run time, a call costs a third of a dispatch.
   template <class... Args>
-  CommandRef dispatch(const Kernel<Args...>& kernel, const Grid& grid,
-                      const std::type_identity_t<Args>&... args) {
+  [[gnu::always_inline]] CommandRef dispatch(const Kernel<Args...>& kernel, const Grid& grid,
+                                             const std::type_identity_t<Args>&... args) {
     detail::BatchState& batch = state("BatchSubmitter::dispatch");
     const detail::DispatchShape& shape = batch.shape_for(kernel.info(), grid);
     detail::require_arguments<Args...>(kernel.info(), grid.lds_bytes, args...);

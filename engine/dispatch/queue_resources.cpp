@@ -160,6 +160,7 @@ QueueResources::~QueueResources() {
         (!is_done || timeline_.failed() || open_packets_ != 0 || writer_->has_intruder()))
       queue_.stop();
     queue_.reset();  // before the signals that its packets may still use
+    timeline_.end_reads();
   } else if (!is_done) {
     // Borrowed and shared queues cannot be stopped here: their packets may still read and write
     // these.

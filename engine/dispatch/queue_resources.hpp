@@ -89,11 +89,11 @@ class QueueResources {
                                     const std::string& in_use) const;
 
   Pressure pressure() noexcept;  // any thread
-  // Requires usable() and a queue. Throws Error.
+  // Requires usable(). Throws Error.
   std::string describe() const;
-  // The last submissions; any thread. Requires usable() and a queue.
+  // The last submissions; any thread. Requires usable().
   FlightLog flight_log(FlightScope scope) const;
-  // "queue 3 of gfx90a", for messages. Requires a queue.
+  // "queue 3 of gfx90a", for messages.
   std::string flight_name() const;
   // "; first unfinished: ...", for an error about a wait that ran out of time. Empty if there is no
   // unfinished work.

@@ -16,7 +16,7 @@ namespace uptempo {
 
 // How a batch or a recording plans its fences.
 enum class FencePolicy : uint8_t {
-  planned,  // the few that the declarations permit (fence_plan.hpp)
+  planned,  // only those that the declarations need (fence_plan.hpp)
   // For comparison: system/system and a barrier bit on every packet, as in most runtimes.
   system_everywhere,
 };

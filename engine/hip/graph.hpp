@@ -75,7 +75,7 @@ namespace uptempo::hip {
 class GraphState;
 
 struct ImportOptions {
-  // By default, fences are the few that the edges permit.
+  // By default, fences are only those that the edges need.
   RecordingOptions recording{};
   // Asked for each memcpy node: its parameters, which must be valid during import(); null: as HIP
   // tells them.

@@ -2,10 +2,10 @@
 // call here waits for the device, except under back-pressure (queue.hpp).
 //
 //   hipMemcpyAsync(x, host, bytes, hipMemcpyHostToDevice, stream);
-//   hip::after(queue, stream);     // the queue's later work follows the copy
+//   hip::after(queue, stream);    // the queue's later work follows the copy
 //   batch.dispatch(step, grid, x);
 //   batch.submit();
-//   hip::after(stream, queue);     // the stream's later work follows the batch
+//   hip::after(stream, queue);    // the stream's later work follows the batch
 //   consume<<<blocks, threads, 0, stream>>>(x);
 //
 // The first argument waits; the second is waited for. A wait covers the work that has been

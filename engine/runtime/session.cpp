@@ -180,8 +180,15 @@ std::shared_ptr<Session> Session::start() {
   detail::require_one_rocr("Runtime");
   const std::lock_guard lock(process().mutex);
   static const int kHandlers =
-      pthread_atfork([] { process().listeners_mutex.lock(); },
-                     [] { process().listeners_mutex.unlock(); }, &Session::leave_to_parent);
+      // A child leaves the mutex locked, and may fork, too.
+      pthread_atfork(
+          [] {
+            if (!is_parents()) process().listeners_mutex.lock();
+          },
+          [] {
+            if (!is_parents()) process().listeners_mutex.unlock();
+          },
+          &Session::leave_to_parent);
   if (kHandlers != 0)
     throw Error({.status = HSA_STATUS_ERROR_OUT_OF_RESOURCES,
                  .call = "pthread_atfork",

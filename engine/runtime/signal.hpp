@@ -54,8 +54,7 @@ uint64_t ticks_in(std::chrono::nanoseconds duration) noexcept;
 
 }  // namespace detail
 
-// While a SignalLoan of a caller's Signal lives, that is not destroyed. Move-only.
-// Any thread may end it.
+// While a SignalLoan lives, its Signal is not destroyed. Move-only. Any thread may end it.
 class SignalLoan {
  public:
   SignalLoan() = default;  // of no signal

@@ -33,18 +33,28 @@ class Copier {
 
   // Return the path used. Throw Error.
   CopyPath copy(const CopyTarget& to, const CopySource& from, const CopyOptions& options = {}) {
-    const CopyPath path = stream_.copy(to, from, options);
-    stream_.synchronize();
-    return path;
+    return finish([&] { return stream_.copy(to, from, options); });
   }
   template <class T>
   CopyPath fill(const CopyTarget& to, const T& pattern) {
-    const CopyPath path = stream_.fill(to, pattern);
-    stream_.synchronize();
-    return path;
+    return finish([&] { return stream_.fill(to, pattern); });
   }
 
  private:
+  // Waits, also for the parts that had begun before an exception.
+  template <class Begin>
+  CopyPath finish(Begin&& begin) {
+    try {
+      const CopyPath path = begin();
+      stream_.synchronize();
+      return path;
+    } catch (...) {
+      wait_for_begun();
+      throw;
+    }
+  }
+  void wait_for_begun() noexcept;
+
   Streams streams_;
   Stream stream_;
 };

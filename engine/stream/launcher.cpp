@@ -57,7 +57,7 @@ Completion LauncherCore::last_use_of_scratch() const noexcept {
 }
 
 void LauncherCore::begin_arrays(Stream& stream) {
-  if (stream.streams_ != streams_) refuse_stream();
+  if (stream.streams_ != streams_) refuse_stream(stream);
   constexpr size_t kMoreWaits = 64;  // for queues and engines of these Streams
   if (at_error_.empty()) at_error_ = RetiredList::of_process().make_place();
   at_error_.front().uses.expect(stream.waits_.size() + kMoreWaits);
@@ -93,7 +93,8 @@ void LauncherCore::count_hit() const noexcept {
 
 void LauncherCore::count_miss() const noexcept { count(&CounterBlock::argument_misses); }
 
-void LauncherCore::refuse_stream() const {
+void LauncherCore::refuse_stream(const Stream& stream) const {
+  stream.require_here("Launcher::launch");
   throw Error(
       {.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
        .call = "Launcher::launch",

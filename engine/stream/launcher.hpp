@@ -82,7 +82,7 @@ class LauncherCore {
   // The queue for the stream's next packet. Throws Error for a stream of other Streams.
   StreamQueue& prepare(Stream& stream) const {
     if (stream.streams_ != streams_) [[unlikely]]
-      refuse_stream();
+      refuse_stream(stream);
     return stream.prepare();
   }
   void launch(Stream& stream, StreamQueue& queue, LaunchReservation&& reserved,
@@ -111,7 +111,7 @@ class LauncherCore {
   void count_miss() const noexcept;
 
  private:
-  [[noreturn]] void refuse_stream() const;
+  [[noreturn]] void refuse_stream(const Stream& stream) const;
   // Requires a last use of the scratch memory.
   Completion last_use_of_scratch() const noexcept;
 

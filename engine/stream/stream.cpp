@@ -8,6 +8,7 @@
 #include "engine/completion/timeline/event_time.hpp"
 #include "engine/runtime/counters.hpp"
 #include "engine/runtime/error.hpp"
+#include "engine/stream/copier.hpp"
 #include "engine/stream/streams_state.hpp"
 
 namespace uptempo {
@@ -262,6 +263,7 @@ void refuse_null(hsa_signal_t signal, const char* call, const char* asked) {
 }  // namespace
 
 void Stream::signal(hsa_signal_t signal, SignalLoan loan) {
+  require_here("Stream::signal");
   refuse_null(signal, "Stream::signal", "a decrement of a signal");
   prepare().signal(position_, signal, std::move(loan));
   if (follows_others_) note_order();
@@ -290,8 +292,8 @@ void Stream::after(hsa_signal_t signal, SignalLoan loan, SignalSetBy setter) {
 }
 
 template <class F>
-bool Stream::for_all_work(F&& is_over) {
-  require_here("Stream::synchronize");
+bool Stream::for_all_work(const char* call, F&& is_over) {
+  require_here(call);
   if (follows_others_ && is_default_) follow_default();
   for (const Event& event : waits_)
     if (!is_over(event)) return false;
@@ -303,18 +305,26 @@ bool Stream::for_all_work(F&& is_over) {
 }
 
 void Stream::synchronize(WaitPolicy policy) {
-  for_all_work([&](const Event& event) {
+  for_all_work("Stream::synchronize", [&](const Event& event) {
     event.wait(policy);
     return true;
   });
 }
 
 bool Stream::synchronize(Deadline deadline, WaitPolicy policy) {
-  return for_all_work([&](const Event& event) { return event.wait(deadline, policy); });
+  return for_all_work("Stream::synchronize",
+                      [&](const Event& event) { return event.wait(deadline, policy); });
 }
 
 bool Stream::ready() {
-  return for_all_work([](const Event& event) { return event.ready(); });
+  return for_all_work("Stream::ready", [](const Event& event) { return event.ready(); });
+}
+
+void Copier::wait_for_begun() noexcept {
+  try {
+    stream_.synchronize();
+  } catch (...) {  // what has failed uses no memory of the caller, as far as it can be known
+  }
 }
 
 }  // namespace uptempo

@@ -43,7 +43,7 @@
 // Lifetime: kernels, buffers and signals that are given as bare handles must live until completion.
 // A stream may be destroyed with work in flight. The work continues; the destructor does not wait,
 // and no other stream is delayed. A stream that was moved from may be destroyed or assigned to;
-// every other call throws Error.
+// every other call that submits or awaits work throws Error.
 #pragma once
 
 #include <hsa/hsa.h>
@@ -159,9 +159,10 @@ class Stream {
     return fill_with(to, rows, &pattern, sizeof(T), path);
   }
 
-  // Frees memory once all earlier work of the stream is complete. This happens in a later free(), in
-  // a later call that waits for an event or a stream, in the destructor of a stream, or at the latest
-  // with the Streams; never in a launch. Throws Error like record(); the caller then keeps the memory.
+  // Frees memory once all earlier work of the stream is complete. This happens in a later free(),
+  // in a later call that waits for an event or a stream, in the destructor of a stream, or at the
+  // latest with the Streams; never in a launch. Throws Error like record(); the caller then keeps
+  // the memory.
   void free(Allocation&& memory) {
     free_after_work([](void* from) noexcept { return std::move(*static_cast<Allocation*>(from)); },
                     &memory);
@@ -250,7 +251,7 @@ class Stream {
   bool is_behind_host() noexcept;
   // All work of the stream: the events that it waits for, and an event for its work in the queue.
   template <class F>
-  bool for_all_work(F&& is_over);
+  bool for_all_work(const char* call, F&& is_over);
 
   std::shared_ptr<detail::StreamsState> streams_;  // null: moved from
   uint64_t number_;                                // unique among the streams of these Streams

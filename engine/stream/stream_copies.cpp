@@ -126,6 +126,7 @@ bool Stream::is_known_idle() {
 // Call before the kernels are loaded: ROCr copies their code, which on a failed GPU never ends.
 void Stream::expect_kernel(const Transfer& transfer) {
   take_queue();
+  if (position_.empty() && waits_.empty()) choose_queue();
   if (!queue_->failed()) return;
   const Failure failure = queue_->timeline().failure();
   throw Error(
@@ -437,6 +438,7 @@ void Stream::put_pinned_for_once(const Transfer& transfer, CopyPath path) {
 }
 
 void Stream::free_after_work(Allocation (*take)(void* from) noexcept, void* from) {
+  require_here("Stream::free");
   const Event after = record();
   RetiredList& retired = RetiredList::of_process();
   RetiredList::Place place = retired.make_place();

@@ -63,8 +63,10 @@ std::optional<Completion> Loans::reader(uint64_t complete) noexcept {
 
 void Loans::sweep() noexcept {
   for (size_t i = 0; i < all_.size();) {
-    // Acquire, in is_done(): the packet has read the signal before the signal is used again.
-    if (all_[i].borrower != nullptr && all_[i].borrower->is_done(all_[i].until)) {
+    const Loan& loan = all_[i];
+    // Acquire, in both: the packet has read the signal before the signal is used again.
+    if (loan.borrower != nullptr &&
+        (loan.borrower->is_done(loan.until) || loan.borrower->reads_are_over())) {
       end(i);
     } else {
       ++i;

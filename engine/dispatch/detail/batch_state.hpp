@@ -1,5 +1,6 @@
-// BatchState: the implementation of BatchSubmitter. It stays in place when its BatchSubmitter moves,
-// because Prepared and CommandRef refer to it. Private: the templates of BatchSubmitter need it.
+// BatchState: the implementation of BatchSubmitter. It stays in place when its BatchSubmitter
+// moves, because Prepared and CommandRef refer to it. Private: the templates of BatchSubmitter need
+// it.
 //
 // Thread safety: thread-compatible.
 #pragma once

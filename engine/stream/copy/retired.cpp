@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "engine/runtime/counters.hpp"
+#include "engine/runtime/session.hpp"
 #include "engine/stream/event/detail/retired_counts.hpp"
 
 namespace uptempo::detail {
@@ -21,7 +22,11 @@ void copy_rows_on_host(std::byte* to, const std::byte* from, const CopyRows& row
 void release_all_retired() noexcept { RetiredList::of_process().release(); }
 void copy_all_owed_bytes() noexcept { RetiredList::of_process().copy_owed_bytes(); }
 
+// In the child of a fork, another thread of the parent may have held the lock, and the memory of
+// the entries is not mapped. They are the parent's: each function then does nothing.
+
 void Retired::leave_to_session() noexcept {
+  chunk = {};  // before its staging
   pin.leave_to_session();
   memory.leave_to_session();
   for (DeviceBuffer<std::byte>& buffer : buffers) buffer.release().leave_to_session();
@@ -48,6 +53,7 @@ RetiredList::Place RetiredList::make_place() {
 }
 
 void RetiredList::add(Place&& place) noexcept {
+  if (Session::is_parents()) return;
   const uint32_t owed = place.front().owes_bytes();
   const std::lock_guard lock(mutex_);
   entries_.splice(entries_.end(), place);
@@ -56,6 +62,7 @@ void RetiredList::add(Place&& place) noexcept {
 }
 
 void RetiredList::release() noexcept {
+  if (Session::is_parents()) return;
   Place over;
   {
     const std::lock_guard lock(mutex_);
@@ -65,6 +72,7 @@ void RetiredList::release() noexcept {
 }
 
 void RetiredList::copy_owed_bytes() noexcept {
+  if (Session::is_parents()) return;
   Place over;
   {
     const std::lock_guard lock(mutex_);
@@ -125,6 +133,7 @@ std::optional<Completion> RetiredList::user_of(const std::byte* data, size_t byt
 }
 
 void RetiredList::drop(const void* owner) noexcept {
+  if (Session::is_parents()) return;
   const std::lock_guard lock(mutex_);
   uint32_t owed = 0;
   const size_t dropped = std::erase_if(entries_, [&](Retired& entry) {

@@ -44,9 +44,9 @@ struct Retired {
   size_t used_bytes = 0;
   bool writes = false;
   // Released afterwards.
+  std::shared_ptr<Staging> staging{};  // used by this copy only; outlives its chunk
   Staging::Chunk chunk{};
   HostPin pin{};
-  std::shared_ptr<Staging> staging{};  // used by this copy only
   Allocation memory{};
   std::vector<DeviceBuffer<std::byte>> buffers{};
   std::vector<KernargMemory> kernargs{};

@@ -112,7 +112,7 @@ class Transfers {
   CopyLane::Agents agents_of(const CopyEnd& to, const CopyEnd& from) const;
 
  private:
-  // Runs the completed duties, and drops the others.
+  // Carries out the entries that are due, and drops the others.
   void end_retired() noexcept;
   using LaneNumber = size_t;
   static constexpr LaneNumber lane_of(CopyDirection direction) noexcept {

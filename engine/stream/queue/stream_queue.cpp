@@ -144,9 +144,13 @@ bool StreamQueue::add_spill(std::unique_lock<std::mutex>& lock, const KernelInfo
         "create the Streams with a larger StreamsOptions::spill_bytes, or pass a buffer's address");
   // Freeing and allocating memory may take long, so both happen without the lock.
   std::vector<KernargMemory> dropped;
-  if (!spills_.reserve(block_bytes, dropped)) return false;
+  const bool has_room = spills_.reserve(block_bytes, dropped);
   lock.unlock();
   dropped.clear();
+  if (!has_room) {
+    lock.lock();
+    return false;
+  }
   KernargMemory memory;
   try {
     if (agent_)

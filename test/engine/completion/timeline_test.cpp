@@ -378,6 +378,9 @@ TEST_CASE("the end of a timeline names the signals that packets may still read",
     timeline.close();
     timeline.await_loans(Deadline::never());
     CHECK(on_loan_of(timeline) == one);
+    borrower.close();
+    borrower.end_reads();  // its queue is destroyed
+    CHECK(on_loan_of(timeline) == none);
   }
   SECTION("the timeline is reused before the loan has ended") {
     signal.set(0);

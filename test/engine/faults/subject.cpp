@@ -244,6 +244,15 @@ class Round {
     refused = refuses("a queue", [&] { const Queue queue{*gpu_}; }) && refused;
     refused = refuses("memory", [&] { const DeviceBuffer<uint32_t> one{*gpu_, 1}; }) && refused;
     refused = inherited_->are_refused(refuses) && refused;
+    // A child may fork, too.
+    const pid_t grandchild = fork();
+    if (grandchild == 0) {
+      alarm(120);
+      _exit(refuses("a Runtime", [] { const Runtime another; }) ? 0 : 1);
+    }
+    int status = 0;
+    refused = waitpid(grandchild, &status, 0) == grandchild && WIFEXITED(status) &&
+              WEXITSTATUS(status) == 0 && refused;
     tear_down();
     _exit(refused && !failed_ ? 0 : 1);
   }

@@ -1,5 +1,5 @@
-// LaunchReservation: one dispatch on its way into the hardware queue of a stream. Private: the templates
-// of Stream and Launcher need it.
+// LaunchReservation: one dispatch on its way into the hardware queue of a stream. Private: the
+// templates of Stream and Launcher need it.
 //
 // Thread safety: the functions may be called from any thread. A reservation belongs to one thread.
 #pragma once

@@ -232,6 +232,23 @@ TEST_CASE("a copy that reports failure fails its lane, and no bytes reach the ho
   unharmed.synchronize();
 }
 
+TEST_CASE("a copy behind a failed copy of another lane ends with its error", "[stream][copy]") {
+  CopyEngine engine(true);
+  StreamDevices devices(with(engine));
+  Stream stream(devices);
+  Bytes from(512, 3), to(512), third(512);
+  engine.fail();
+  stream.copy(std::span(to), from_device(from));
+  engine.resume();
+  REQUIRE(eventually([&] { return engine.carried_out() == 1; }));
+  const std::string error = error_of<Error>([&] {
+    stream.copy(device(third), CopySource::pinned(from.data(), from.size()));
+    stream.synchronize();
+  });
+  CAPTURE(error);
+  CHECK(contains(error, "a copy has failed"));
+}
+
 TEST_CASE("copy engines that hang are given up together with the hardware queues",
           "[stream][copy]") {
   CopyEngine engine(true);
