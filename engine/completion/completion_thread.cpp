@@ -320,11 +320,11 @@ void CompletionThread::wait_for_signals() {
 // Each publication of sleepers_ has one handler, however often the thread sleeps for it. Returns
 // false if ROCr refuses one.
 bool CompletionThread::register_handlers() {
-  std::erase_if(handled_, [](const SleepRole& handled) {
+  std::erase_if(handled_, [](const Sleeper& handled) {
     return handled.timeline->failed() || handled.timeline->is_done(handled.value);
   });
   for (const Sleeper& sleep : sleepers_) {
-    const auto is_same = [&](const SleepRole& handled) {
+    const auto is_same = [&](const Sleeper& handled) {
       return handled.timeline == sleep.timeline && handled.value == sleep.value;
     };
     if (std::ranges::any_of(handled_, is_same)) continue;

@@ -114,7 +114,7 @@ class CompletionThread final : public AwaitedServer {
   std::vector<Timeline*> looked_at_;
   std::vector<bool> failed_;
   std::vector<Sleeper> sleepers_;
-  std::vector<SleepRole> handled_;  // unfinished publications whose signals have a handler
+  std::vector<Sleeper> handled_;  // unfinished publications whose signals have a handler
   std::vector<hsa_signal_t> signals_;
   std::vector<hsa_signal_condition_t> conditions_;
   std::vector<hsa_signal_value_t> values_;

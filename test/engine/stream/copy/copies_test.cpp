@@ -240,7 +240,7 @@ TEST_CASE("a copy behind a failed copy of another lane ends with its error", "[s
   engine.fail();
   stream.copy(std::span(to), from_device(from));
   engine.resume();
-  REQUIRE(eventually([&] { return engine.carried_out() == 1; }));
+  REQUIRE(eventually([&] { return engine.signalled() == 1; }));
   const std::string error = error_of<Error>([&] {
     stream.copy(device(third), CopySource::pinned(from.data(), from.size()));
     stream.synchronize();

@@ -51,6 +51,8 @@ class CopyEngine {
   void fail() { set(fails_, true); }
   void refuse(bool refuses) { set(refuses_, refuses); }
   uint64_t carried_out() const { return carried_out_; }
+  // Copies whose signals are set.
+  uint64_t signalled() const { return signalled_; }
 
   std::unique_ptr<detail::CopyLane> lane(const detail::CopyLaneOptions& options) {
     const std::lock_guard lock(mutex_);
@@ -117,6 +119,7 @@ class CopyEngine {
       if (!fails) std::memcpy(next.copy.to, next.copy.from, next.copy.bytes);
       ++carried_out_;  // before the signal, since a waiter may read the count
       value(next.done).store(fails ? -1 : 0, std::memory_order_release);
+      ++signalled_;
       lock.lock();
     }
   }
@@ -126,7 +129,7 @@ class CopyEngine {
   std::deque<Begun> copies_;
   std::deque<SignalDouble> signals_;
   bool paused_, stops_ = false, fails_ = false, refuses_ = false;
-  std::atomic<uint64_t> carried_out_{0};
+  std::atomic<uint64_t> carried_out_{0}, signalled_{0};
   std::thread thread_;
 };
 
