@@ -280,6 +280,8 @@ std::optional<uint64_t> BatchQueue::submit(Publication& publication, Deadline de
   publish(publication, slots, true);
   const uint64_t value = publication.value;
   clear(publication);
+  if (!publication.kept && !writer_->has_device_ring())
+    publication.packets.expect_slots(writer_->ring(), ring_size() - 1, writer_->next_index());
   return value;
 }
 

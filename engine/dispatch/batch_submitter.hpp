@@ -253,6 +253,7 @@ class Prepared {
       std::byte* block = slots.blocks;
       for (const uint32_t end = i + slots.count; i < end; ++i, ++slot, block += block_bytes) {
         const std::tuple<Args...> arguments = arguments_of(i);
+        batch_->publication.packets.fetch_slot(*slot);
         std::apply(
             [&](const Args&... args) {
               detail::write_dispatch(*slot, block, shape, packet, places, args...);

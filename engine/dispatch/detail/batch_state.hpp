@@ -72,7 +72,9 @@ struct BatchState {
   template <class... Args>
   CommandRef append(const DispatchShape& shape, const ArgumentPlaces<Args...>& places,
                     std::byte* block, const Args&... args) {
-    write_dispatch(publication.packets.add(), block, shape, shape.packet, places, args...);
+    aql::Packet64& packet = publication.packets.add();
+    publication.packets.fetch_slot(packet);
+    write_dispatch(packet, block, shape, shape.packet, places, args...);
     return CommandRef(publication.ref_of_last());
   }
 

@@ -2,10 +2,12 @@
 // BatchSubmitter need it.
 //
 // Thread safety: thread-compatible.
-// Cost: one addition and one comparison per added packet. Memory doubles, and is kept.
+// Cost: one addition and one comparison per added packet, and a prefetch per later one. Memory
+// doubles, and is kept.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
 
@@ -26,6 +28,26 @@ class PacketStore {
   bool full() const noexcept { return next_ == end_; }
   // Number of packets that may be added before full().
   size_t room() const noexcept { return static_cast<size_t>(end_ - next_); }
+  // The packets will probably be copied to the ring from slot `first` on. `mask`: its slots less
+  // one.
+  void expect_slots(aql::Packet64* ring, size_t mask, uint64_t first) noexcept {
+    ring_ = reinterpret_cast<uintptr_t>(ring);
+    mask_ = mask;
+    first_ = first;
+  }
+  // Fetches the cache line of the packet's slot for writing, so that the copy into the ring need not
+  // wait for the core that has read the slot last. Not for the first packets: their copy follows
+  // too soon. A prefetch of any address is harmless.
+  void fetch_slot(const aql::Packet64& packet) const noexcept {
+#if defined(__x86_64__)
+    const auto index = static_cast<size_t>(&packet - packets_.get());
+    if (index < kFirstFetched) return;
+    const uintptr_t slot = ring_ + ((first_ + index) & mask_) * sizeof(aql::Packet64);
+    asm volatile("prefetchw (%0)" : : "r"(slot));
+#else
+    (void)packet;
+#endif
+  }
   // Returns `count` consecutive packets for the caller to fill. Requires room.
   aql::Packet64& add(size_t count = 1) noexcept {
     aql::Packet64& first = *next_;
@@ -46,6 +68,11 @@ class PacketStore {
   }
 
  private:
+  static constexpr size_t kFirstFetched = 4;
+
+  uintptr_t ring_ = 0;
+  size_t mask_ = 0;
+  uint64_t first_ = 0;
   size_t capacity_;
   std::unique_ptr<aql::Packet64[]> packets_;
   aql::Packet64* next_;
