@@ -91,8 +91,8 @@ class BatchSubmitter {
   ~BatchSubmitter();
 
   // Prepares a kernel for dispatches with this grid; valid for the life of the batch, also after it
-  // is moved. Allocates once per kernel and grid. Throws Error if the kernel or the agent cannot run
-  // the geometry or the amount of group memory (grid.hpp).
+  // is moved. Allocates once per kernel and grid. Throws Error if the kernel or the agent cannot
+  // run the geometry or the amount of group memory (grid.hpp).
   template <class... Args>
   Prepared<Args...> prepare(const Kernel<Args...>& kernel, const Grid& grid) {
     detail::BatchState& batch = state("BatchSubmitter::prepare");

@@ -60,8 +60,8 @@ class Session {
   };
   // Returns true if the fault ends work of the listener, which will then report it.
   using FaultListener = std::function<bool(const MemoryFault&)>;
-  // What an object does when its session can no longer carry out its work. Each function may be
-  // empty. None may create or destroy a listener, except that `on_fault` may remove one.
+  // The functions of an object whose session can no longer carry out its work. Each may be empty.
+  // None may create or destroy a listener, except that `on_fault` may remove one.
   struct Listener {
     // A GPU has faulted on a memory access, or is lost. Runs on a thread of ROCr or of the session,
     // or within listen(). May call only HSA's signal functions.

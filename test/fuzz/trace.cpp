@@ -1,5 +1,5 @@
 // The virtual GPU's trace as aql_dump and fence_scope read it.
-#include "tools/support/trace.hpp"
+#include "tools/support/trace/trace.hpp"
 #include "test/fuzz/fuzz.hpp"
 #include "tools/aql_dump/input.hpp"
 #include "tools/aql_dump/report.hpp"

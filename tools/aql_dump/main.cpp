@@ -6,7 +6,7 @@
 #include "tools/aql_dump/report.hpp"
 #include "tools/support/command_line.hpp"
 #include "tools/support/program.hpp"
-#include "tools/support/trace.hpp"
+#include "tools/support/trace/trace.hpp"
 
 using namespace uptempo;
 

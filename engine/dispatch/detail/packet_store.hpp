@@ -35,9 +35,9 @@ class PacketStore {
     mask_ = mask;
     first_ = first;
   }
-  // Fetches the cache line of the packet's slot for writing, so that the copy into the ring need not
-  // wait for the core that has read the slot last. Not for the first packets: their copy follows
-  // too soon. A prefetch of any address is harmless.
+  // Fetches the cache line of the packet's slot for writing, so that the copy into the ring need
+  // not wait for the core that has read the slot last. Not for the first packets: their copy
+  // follows too soon. A prefetch of any address is harmless.
   void fetch_slot(const aql::Packet64& packet) const noexcept {
 #if defined(__x86_64__)
     const auto index = static_cast<size_t>(&packet - packets_.get());

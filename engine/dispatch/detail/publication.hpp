@@ -43,7 +43,7 @@ struct PacketRef {
   std::vector<AccessRange>& accesses() const noexcept;
 };
 
-// What was destroyed before a batch, and its kernarg memory with it.
+// The object that was destroyed before a batch, and its kernarg memory with it.
 enum class EndedBy : uint8_t { nothing, queue, runtime };
 
 // One batch on its way to the ring. The submitter keeps it between submissions, so that its vectors

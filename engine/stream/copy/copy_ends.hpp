@@ -14,11 +14,11 @@
 //             was made for both (buffer.hpp), or memory after allow_access() (access.hpp)
 //
 // Several GPUs: a DeviceBuffer of another agent is a peer's memory by itself; addresses need
-// CopyTarget::peer() or CopySource::peer(). A copy or fill by an engine or kernel that uses a peer's
-// memory, or pinned memory of another agent, first asks ROCr whether the stream's agent has access
-// (a lookup with an allocation, under ROCr's memory lock), and throws Error if not. Both ends may
-// belong to peers. An engine of the source's GPU makes a copy with a peer if that GPU may access the
-// target, as ROCr chooses; else a kernel of ROCr on the stream's GPU does.
+// CopyTarget::peer() or CopySource::peer(). A copy or fill by an engine or kernel that uses a
+// peer's memory, or pinned memory of another agent, first asks ROCr whether the stream's agent has
+// access (a lookup with an allocation, under ROCr's memory lock), and throws Error if not. Both
+// ends may belong to peers. An engine of the source's GPU makes a copy with a peer if that GPU may
+// access the target, as ROCr chooses; else a kernel of ROCr on the stream's GPU does.
 //
 // Paths:
 //   engine  A copy engine (SDMA), ordered by signals. All places, 1-D only. Not for a stream that

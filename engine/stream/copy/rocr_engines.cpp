@@ -10,7 +10,8 @@
 namespace uptempo::detail {
 namespace {
 
-// HSA_AMD_AGENT_INFO_NUM_SDMA_ENG, which older hsa_ext_amd.h lacks: engines that face the host link.
+// HSA_AMD_AGENT_INFO_NUM_SDMA_ENG, which older hsa_ext_amd.h lacks: engines that face the host
+// link.
 constexpr uint32_t kEngines = 0xA10A;
 
 // First what the program itself would call, then the library alone: a program may load ROCr with a

@@ -1,5 +1,5 @@
-// `aql_dump trace --perfetto`: traces of programs and written ones. test/tools/support/trace_test.cpp
-// has the file's format.
+// `aql_dump trace --perfetto`: traces of programs and written ones.
+// test/tools/support/trace_test.cpp has the file's format.
 #include <cmath>
 #include <fstream>
 #include <map>

@@ -1,4 +1,4 @@
-#include "tools/support/trace.hpp"
+#include "tools/support/trace/trace.hpp"
 
 #include <algorithm>
 #include <functional>

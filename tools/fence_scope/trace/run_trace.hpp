@@ -21,7 +21,7 @@
 #include "tools/fence_scope/run/bench.hpp"
 #include "tools/fence_scope/sequence/case_message.hpp"
 #include "tools/support/device.hpp"
-#include "tools/support/trace.hpp"
+#include "tools/support/trace/trace.hpp"
 
 namespace uptempo::fence_scope {
 

@@ -1,4 +1,5 @@
-// Tests the model: it reproduces the figures that it was fitted to, and orders fences by their cost.
+// Tests the model: it reproduces the figures that it was fitted to, and orders fences by their
+// cost.
 #include "tools/fence_scope/run/profile.hpp"
 
 #include "test/support/catch.hpp"

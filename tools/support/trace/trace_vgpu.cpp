@@ -8,7 +8,7 @@
 
 #include "aql/text.hpp"
 #include "tools/support/json_field.hpp"
-#include "tools/support/trace.hpp"
+#include "tools/support/trace/trace.hpp"
 
 namespace uptempo::support {
 namespace {
