@@ -1,5 +1,6 @@
 // Reads JSON that others wrote. An error names the place of the mistake, what is there and what
-// should be, for example "steps[2].arguments[1].u32: 7.5; take a whole number from 0 to 4294967295".
+// should be, for example
+// "steps[2].arguments[1].u32: 7.5; take a whole number from 0 to 4294967295".
 //
 // Thread safety: pure functions.
 // Errors: std::runtime_error with that text.

@@ -22,9 +22,6 @@ void copy_rows_on_host(std::byte* to, const std::byte* from, const CopyRows& row
 void release_all_retired() noexcept { RetiredList::of_process().release(); }
 void copy_all_owed_bytes() noexcept { RetiredList::of_process().copy_owed_bytes(); }
 
-// In the child of a fork, another thread of the parent may have held the lock, and the memory of
-// the entries is not mapped. They are the parent's: each function then does nothing.
-
 void Retired::leave_to_session() noexcept {
   chunk = {};  // before its staging
   pin.leave_to_session();
@@ -52,6 +49,8 @@ RetiredList::Place RetiredList::make_place() {
   return place;
 }
 
+// The functions that follow do nothing in the child of a fork: another thread of the parent may
+// have held the lock, and the memory of the entries is not mapped. They are the parent's.
 void RetiredList::add(Place&& place) noexcept {
   if (Session::is_parents()) return;
   const uint32_t owed = place.front().owes_bytes();
@@ -61,22 +60,12 @@ void RetiredList::add(Place&& place) noexcept {
   owed_host_copies.fetch_add(owed, std::memory_order_release);
 }
 
-void RetiredList::release() noexcept {
+void RetiredList::carry_out(bool releases_memory) noexcept {
   if (Session::is_parents()) return;
   Place over;
   {
     const std::lock_guard lock(mutex_);
-    run(true, over);
-  }
-  free(std::move(over));
-}
-
-void RetiredList::copy_owed_bytes() noexcept {
-  if (Session::is_parents()) return;
-  Place over;
-  {
-    const std::lock_guard lock(mutex_);
-    run(false, over);
+    run(releases_memory, over);
   }
   free(std::move(over));
 }

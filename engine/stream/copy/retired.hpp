@@ -79,9 +79,9 @@ class RetiredList {
   Place make_place();
   void add(Place&& place) noexcept;
   // Carries out the entries whose uses are over.
-  void release() noexcept;
+  void release() noexcept { carry_out(true); }
   // Copies their bytes, and releases what needs no call of HSA.
-  void copy_owed_bytes() noexcept;
+  void copy_owed_bytes() noexcept { carry_out(false); }
   enum class Use : uint8_t { writes, pins };
   // Returns the publication after which the last entry that uses any part of the range in this way
   // is due. Empty if there is none.
@@ -92,6 +92,7 @@ class RetiredList {
   size_t size() noexcept;
 
  private:
+  void carry_out(bool releases_memory) noexcept;
   // Moves entries that are carried out to `over`, with the memory they hold. Requires mutex_.
   void run(bool releases_memory, Place& over) noexcept;
   // Frees that memory and keeps the places.

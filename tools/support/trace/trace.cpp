@@ -128,7 +128,8 @@ class Writer {
     for (size_t lane = 0; lane < free_ns.size(); ++lane)
       name("thread_name", pid, thread(pid, static_cast<uint32_t>(lane)),
            fmt::format("executing, lane {}", lane));
-    // Viewers show each in a row and sort threads by name: after the lanes. Doorbells are there, too.
+    // Viewers show each in a row and sort threads by name: after the lanes. Doorbells are there,
+    // too.
     name("thread_name", pid, thread(pid, kWaiting), "from submission to end");
   }
 
