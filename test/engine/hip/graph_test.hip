@@ -525,7 +525,7 @@ TEST_CASE("a function of a new module is another one, even if HIP reuses the old
   hip::Graph graph = hip::import(g.queue, g.graph);
   std::map<hipFunction_t, const char*> old;
   bool is_reused = false;
-  for (uint32_t i = 0; i < 64 && !is_reused; ++i) {
+  for (uint32_t i = 0; i < 4096 && !is_reused; ++i) {
     hipModule_t module = nullptr;
     hipFunction_t function = nullptr;
     const char* const name = i % 3 == 0 ? "multiply_by" : "add_to";
@@ -539,7 +539,8 @@ TEST_CASE("a function of a new module is another one, even if HIP reuses the old
     CHECK(Graphs::read(words) == all(expected));
     require(hipModuleUnload(module));
   }
-  // AddressSanitizer keeps freed memory back, so that HIP gets none of it again.
+  // HIP got an old address within 53 modules (30 runs). AddressSanitizer keeps freed memory back, so
+  // that HIP gets none of it again.
   if (__asan_init == nullptr) CHECK(is_reused);
 }
 
