@@ -116,6 +116,7 @@ bool Timeline::look(uint64_t value) noexcept {
 
 bool Timeline::is_done(uint64_t value) noexcept {
   if (is_known(value)) return true;
+  if (value > last_begun()) return false;  // such as a stream's open epoch: no signal to read
   const detail::SignalRead reads(readers_);
   return reads ? look(value) : is_known(value);
 }
