@@ -16,7 +16,7 @@ build_packages=(
   g++                  # C++20 compiler
   cmake ninja-build    # build system
   libhsa-runtime-dev   # ROCr: HSA queues, signals, memory
-  'libhsakmt-dev|'     # ROCT, where ROCr loads it: topology that HSA does not expose
+  'libhsakmt-dev|'     # ROCT: tests of the virtual GPU's driver interface
   libdrm-dev           # headers of the virtual GPU's driver interface
   libfmt-dev           # text formatting
   nlohmann-json3-dev   # JSON reports; MessagePack metadata of code objects

@@ -1,34 +1,150 @@
+// KFD's topology in sysfs. Source: Linux, drivers/gpu/drm/amd/amdkfd/kfd_topology.c. The numbering
+// of nodes follows ROCT, libhsakmt/src/topology.c, topology_sysfs_check_node_supported.
 #include "engine/topology/topology.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <map>
+#include <optional>
+#include <string_view>
+#include <system_error>
+
+#include "engine/runtime/driver/driver_file.hpp"
 #include "engine/runtime/error.hpp"
-#include "engine/topology/sources.hpp"
 
 namespace uptempo {
+namespace {
+
+using detail::contents_of;
+
+[[noreturn]] void unreadable(const std::string& file, std::string why) {
+  throw Error({.status = HSA_STATUS_ERROR_OUT_OF_RESOURCES,
+               .call = "read_gpu_topology",
+               .asked = "the driver's topology",
+               .found = fmt::format("{}: {}", file, std::move(why)),
+               .remedy =
+                   "check that the amdgpu driver runs and /dev/kfd is accessible, or run under "
+                   "uptempo-vgpu"});
+}
+
+std::string required_contents(const std::string& file) {
+  std::optional<std::string> text = contents_of(file);
+  if (!text) unreadable(file, std::generic_category().message(errno));
+  return *std::move(text);
+}
+
+uint64_t number_in(const std::string& file, std::string_view text) {
+  uint64_t number = 0;
+  if (std::from_chars(text.data(), text.data() + text.size(), number).ec != std::errc{})
+    unreadable(file, fmt::format("'{}' is not a number", text));
+  return number;
+}
+
+// The lines "name value" of a file. A driver that is too old to report a property leaves it 0.
+class Properties {
+ public:
+  explicit Properties(const std::string& file) {
+    const std::string text = required_contents(file);
+    std::string_view rest = text;
+    while (!rest.empty()) {
+      const std::string_view line = rest.substr(0, rest.find('\n'));
+      rest.remove_prefix(std::min(rest.size(), line.size() + 1));
+      const size_t space = line.find(' ');
+      if (space == std::string_view::npos) continue;
+      // Some values are lists or negative; none of them is used here.
+      uint64_t value = 0;
+      std::from_chars(line.data() + space + 1, line.data() + line.size(), value);
+      values_.emplace(line.substr(0, space), value);
+    }
+  }
+
+  uint64_t value(std::string_view name) const {
+    const auto found = values_.find(name);
+    return found == values_.end() ? 0 : found->second;
+  }
+  uint32_t value32(std::string_view name) const { return static_cast<uint32_t>(value(name)); }
+
+ private:
+  std::map<std::string, uint64_t, std::less<>> values_;
+};
+
+GpuTopology describe(const std::string& folder, uint32_t node, const Properties& properties) {
+  const std::string name = required_contents(folder + "/name");
+  GpuTopology gpu{
+      .node = node,
+      .device_id = properties.value32("device_id"),
+      .bdf_id = properties.value32("location_id"),
+      .unique_id = properties.value("unique_id"),
+      .name = name.substr(0, name.find('\n')),
+      .gfx_version = properties.value32("gfx_target_version"),
+      .sdma_engines = properties.value32("num_sdma_engines"),
+      .sdma_xgmi_engines = properties.value32("num_sdma_xgmi_engines"),
+      .sdma_queues_per_engine = properties.value32("num_sdma_queues_per_engine"),
+      .compute_queues = properties.value32("num_cp_queues"),
+      // HSA_CAP_DOORBELL_TYPE_TOTALBITS: bits 12 and 13.
+      .doorbell = static_cast<DoorbellType>(properties.value("capability") >> 12 & 3),
+      .lds_kib = properties.value32("lds_size_in_kb"),
+      .simds = properties.value32("simd_count")};
+  const uint64_t banks = properties.value("mem_banks_count");
+  for (uint64_t i = 0; i < banks; ++i) {
+    const Properties bank(fmt::format("{}/mem_banks/{}/properties", folder, i));
+    constexpr uint64_t kPublicFrameBuffer = 1;
+    constexpr uint64_t kPrivateFrameBuffer = 2;
+    const uint64_t heap = bank.value("heap_type");
+    if (heap != kPublicFrameBuffer && heap != kPrivateFrameBuffer) continue;
+    gpu.local_memory_bytes += bank.value("size_in_bytes");
+    gpu.host_visible_memory = heap == kPublicFrameBuffer;
+  }
+  return gpu;
+}
+
+std::vector<GpuTopology> gpus_in(const std::string& topology, const std::string& render_nodes) {
+  std::vector<GpuTopology> gpus;
+  uint32_t node = 0;
+  for (uint32_t number = 0;; ++number) {
+    const std::string folder = fmt::format("{}/nodes/{}", topology, number);
+    const std::string id_file = folder + "/gpu_id";
+    const std::optional<std::string> id = contents_of(id_file);
+    if (!id) {
+      if (errno == ENOENT && number > 0) return gpus;  // past the last node
+      if (errno == EPERM) continue;                    // a control group denies the device
+      unreadable(id_file, std::generic_category().message(errno));
+    }
+    if (number_in(id_file, *id) != 0) {
+      const Properties properties(folder + "/properties");
+      const std::string render_node =
+          fmt::format("{}/renderD{}", render_nodes, properties.value("drm_render_minor"));
+      const detail::Descriptor device(render_node, O_RDWR);
+      if (device.get() < 0) {
+        if (errno != ENOENT && errno != EPERM)
+          unreadable(render_node, std::generic_category().message(errno));
+        continue;
+      }
+      gpus.push_back(describe(folder, node, properties));
+    }
+    ++node;
+  }
+}
+
+}  // namespace
+
+std::vector<GpuTopology> detail::read_topology(const std::string& topology,
+                                               const std::string& render_nodes) {
+  // The driver counts changes: a read in the middle of one is repeated.
+  const std::string generation = topology + "/generation_id";
+  for (;;) {
+    const std::string before = required_contents(generation);
+    std::vector<GpuTopology> gpus = gpus_in(topology, render_nodes);
+    if (required_contents(generation) == before) return gpus;
+  }
+}
 
 std::vector<GpuTopology> read_gpu_topology() {
-#ifdef UPTEMPO_TOPOLOGY_HSAKMT
-  return detail::hsakmt_topology();
-#else
-  return detail::sysfs_topology();
-#endif
+  return detail::read_topology("/sys/devices/virtual/kfd/kfd/topology", "/dev/dri");
 }
-
-GpuTopology gpu_topology(uint32_t node) {
-  std::string known;
-  for (const GpuTopology& gpu : read_gpu_topology()) {
-    if (gpu.node == node) return gpu;
-    known += fmt::format("{}{} ({})", known.empty() ? "" : ", ", gpu.node, gpu.name);
-  }
-  throw Error(
-      {.status = HSA_STATUS_ERROR_INVALID_AGENT,
-       .call = "gpu_topology",
-       .asked = fmt::format("the GPU of node {}", node),
-       .found = known.empty() ? "no node is a GPU" : fmt::format("GPUs are nodes {}", known),
-       .remedy = "use AgentProperties::node of a GPU agent"});
-}
-
-EventBudget event_budget() noexcept { return {}; }
 
 }  // namespace uptempo

@@ -7,7 +7,7 @@
 #include <hsa/hsa_ext_amd.h>
 #include <engine/uptempo.hpp>
 #include <kernels/basics.hpp>
-#ifdef UPTEMPO_TOPOLOGY_HSAKMT
+#ifdef UPTEMPO_ROCR_SHARES_HSAKMT
 #include <hsakmt.h>
 #endif
 
@@ -129,7 +129,7 @@ TEST_CASE_METHOD(RingDevice, "streams launch in a ring of ROCr's choice", "[ring
   CHECK(all_are(buffer, expected));
 }
 
-#ifdef UPTEMPO_TOPOLOGY_HSAKMT
+#ifdef UPTEMPO_ROCR_SHARES_HSAKMT
 namespace {
 
 // An AQL queue whose ring is in device memory, made with hsakmt beside ROCr.

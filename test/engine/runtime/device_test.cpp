@@ -4,6 +4,7 @@
 #include <kernels/basics.hpp>
 #include <kernels/bitonic_sort.hpp>
 
+#include <algorithm>
 #include <array>
 #include <cctype>
 #include <cstdlib>
@@ -183,7 +184,10 @@ TEST_CASE_METHOD(OnDevice, "the driver's topology can be read without a runtime"
 
 TEST_CASE_METHOD(OnDevice, "the driver's topology describes the agent", "[topology]") {
   const AgentProperties& agent = gpu.properties();
-  const GpuTopology topology = gpu_topology(agent.node);
+  const std::vector<GpuTopology> all = read_gpu_topology();
+  const auto found = std::ranges::find(all, agent.node, &GpuTopology::node);
+  REQUIRE(found != all.end());
+  const GpuTopology& topology = *found;
   CHECK(topology.device_id == agent.chip_id);
   CHECK(topology.bdf_id == agent.bdf_id);
   CHECK(topology.simds == agent.compute_units * agent.simds_per_compute_unit);
@@ -191,8 +195,6 @@ TEST_CASE_METHOD(OnDevice, "the driver's topology describes the agent", "[topolo
   CHECK(topology.sdma_engines + topology.sdma_xgmi_engines > 0);
   CHECK(topology.doorbell == DoorbellType::version_2);
   CHECK(topology.local_memory_bytes > 0);
-  CHECK(contains(error_of<Error>([] { gpu_topology(77); }), "GPUs are nodes"));
-  CHECK(event_budget().usable < event_budget().limit);
   // ROCr still works after the read.
   const DeviceBuffer<int> buffer{gpu, 10};
   CHECK(buffer.data() != nullptr);

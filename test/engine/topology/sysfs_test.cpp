@@ -4,7 +4,7 @@
 #include <string>
 
 #include "engine/runtime/error.hpp"
-#include "engine/topology/sources.hpp"
+#include "engine/topology/topology.hpp"
 #include "test/support/catch.hpp"
 #include "test/support/errors.hpp"
 #include "tools/support/temporary_directory.hpp"
@@ -52,8 +52,7 @@ class Sysfs {
   void remove(const std::string& name) { std::filesystem::remove_all(directory_.file(name)); }
 
   std::vector<GpuTopology> read() const {
-    return detail::sysfs_topology(
-        {.topology = directory_.file("topology"), .render_nodes = directory_.file("dri")});
+    return detail::read_topology(directory_.file("topology"), directory_.file("dri"));
   }
 
  private:
