@@ -7,7 +7,7 @@
 #include "engine/completion/completion_thread.hpp"
 #include "engine/dispatch/queue_resources.hpp"
 #include "engine/dispatch/shared_hsa_queue.hpp"
-#include "engine/memory/nearest_host.hpp"
+#include "engine/memory/buffer.hpp"
 #include "engine/memory/pool.hpp"
 #include "engine/runtime/description.hpp"
 #include "engine/runtime/memory_model.hpp"
@@ -62,7 +62,7 @@ std::string kernargs_of(const Agent* agent, const KernargPool& pool, const Kerna
     return fmt::format("{} in the GPU's memory, {} before the doorbell ({})", slabs,
                        place.hdp_flush != nullptr ? "flushed by a register" : "read back", why);
   const MemoryPool memory = find_pool(*agent, MemoryKind::kernarg);
-  return fmt::format("{} in {} of {} ({})", slabs, name_of(memory.kind),
+  return fmt::format("{} in {} of {} ({})", slabs, name_of(MemoryKind::kernarg),
                      host_placement(*agent, memory.owner), why);
 }
 

@@ -8,19 +8,19 @@
 
 namespace uptempo {
 
-HostPin::HostPin(const Agent& gpu, void* host, size_t bytes) : session_(Session::current()) {
+HostPin::HostPin(const Agent& gpu, void* host, size_t bytes)
+    : host_(nullptr, Unpin{Session::current()}) {
   hsa_agent_t agent = gpu.handle();
   check(
       hsa_amd_memory_lock(host, bytes, &agent, 1, &device_address_), "hsa_amd_memory_lock",
       [&] { return fmt::format("{} bytes of host memory at {}", bytes, fmt::ptr(host)); },
       "pass memory that is mapped and writable, or use PageablePath::staged");
-  host_ = host;
+  host_.reset(host);
   detail::count(&detail::CounterBlock::pins);
 }
 
-void HostPin::unpin() noexcept {
-  void* const host = std::exchange(host_, nullptr);
-  if (host == nullptr || !session_->alive()) return;
+void HostPin::Unpin::operator()(void* host) const noexcept {
+  if (!session->alive()) return;
   hsa_amd_memory_unlock(host);
   detail::count(&detail::CounterBlock::unpins);
 }

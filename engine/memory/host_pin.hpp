@@ -9,7 +9,6 @@
 
 #include <cstddef>
 #include <memory>
-#include <utility>
 
 #include "engine/runtime/agent.hpp"
 #include "engine/runtime/session.hpp"
@@ -21,29 +20,18 @@ class HostPin {
   HostPin() = default;
   // Throws Error if the memory is not mapped or not writable.
   HostPin(const Agent& gpu, void* host, size_t bytes);
-  HostPin(HostPin&& other) noexcept
-      : session_(std::move(other.session_)),
-        host_(std::exchange(other.host_, nullptr)),
-        device_address_(std::exchange(other.device_address_, nullptr)) {}
-  HostPin& operator=(HostPin&& other) noexcept {
-    unpin();
-    session_ = std::move(other.session_);
-    host_ = std::exchange(other.host_, nullptr);
-    device_address_ = std::exchange(other.device_address_, nullptr);
-    return *this;
-  }
-  ~HostPin() { unpin(); }
 
   // Null for a pin that was moved from.
-  void* device_address() const noexcept { return device_address_; }
+  void* device_address() const noexcept { return host_ ? device_address_ : nullptr; }
   // Keeps the range pinned until the end of the Runtime, because work in flight may still use it.
-  void leave_to_session() noexcept { host_ = nullptr; }
+  void leave_to_session() noexcept { (void)host_.release(); }
 
  private:
-  void unpin() noexcept;
-
-  std::shared_ptr<Session> session_;
-  void* host_ = nullptr;
+  struct Unpin {
+    std::shared_ptr<Session> session;
+    void operator()(void* host) const noexcept;
+  };
+  std::unique_ptr<void, Unpin> host_;
   void* device_address_ = nullptr;
 };
 

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <memory>
 #include <span>
 
@@ -25,21 +26,16 @@ class KernargMemory {
   // Throws Error or std::bad_alloc.
   KernargMemory(const Agent* agent, uint64_t size_bytes, bool on_device = false);
 
-  std::byte* data() const noexcept;
+  std::byte* data() const noexcept {
+    return static_cast<std::byte*>(host_ ? host_.get() : memory_.data());
+  }
   uint64_t size_bytes() const noexcept { return size_bytes_; }
   std::span<std::byte> span() const noexcept { return {data(), size_bytes_}; }
-  void leave_to_session() noexcept {
-    memory_.leave_to_session();
-    device_.leave_to_session();
-  }
+  void leave_to_session() noexcept { memory_.leave_to_session(); }
 
  private:
-  struct Free {
-    void operator()(std::byte* memory) const noexcept;
-  };
-  KernargBuffer memory_;
-  Allocation device_;
-  std::unique_ptr<std::byte, Free> host_;
+  Allocation memory_;
+  std::unique_ptr<void, decltype(&std::free)> host_{nullptr, &std::free};  // without ROCr
   uint64_t size_bytes_ = 0;
 };
 

@@ -7,8 +7,7 @@
 #include <algorithm>
 #include <array>
 
-#include "engine/memory/access.hpp"
-#include "engine/memory/pool.hpp"
+#include "engine/memory/buffer.hpp"
 #include "engine/runtime/error.hpp"
 
 namespace uptempo {
@@ -28,17 +27,13 @@ const char* publication_of(const KernargPlace& place) noexcept {
 
 }  // namespace
 
-namespace detail {
-
-uint32_t* hdp_flush_register(const Agent& gpu) noexcept {
+uint32_t* detail::hdp_flush_register(const Agent& gpu) noexcept {
   hsa_amd_hdp_flush_t registers{};
   int attribute = HSA_AMD_AGENT_INFO_HDP_FLUSH;  // beyond the enumeration that the call takes
   const hsa_status_t status =
       hsa_agent_get_info(gpu.handle(), static_cast<hsa_agent_info_t>(attribute), &registers);
   return status == HSA_STATUS_SUCCESS ? registers.HDP_MEM_FLUSH_CNTL : nullptr;
 }
-
-}  // namespace detail
 
 std::string_view name_of(KernargPlacement placement) noexcept {
   switch (placement) {
@@ -52,10 +47,8 @@ std::string_view name_of(KernargPlacement placement) noexcept {
   return "unknown";
 }
 
-namespace detail {
-
-KernargPlace choose_kernarg_place(const AgentProperties& agent, bool host_has_access,
-                                  uint32_t* hdp_flush, KernargPlacement asked) {
+KernargPlace detail::choose_kernarg_place(const AgentProperties& agent, bool host_has_access,
+                                          uint32_t* hdp_flush, KernargPlacement asked) {
   KernargPlace place{.asked = asked};
   if (asked == KernargPlacement::host) return place;
   const std::string& agent_name = agent.name;
@@ -77,8 +70,6 @@ KernargPlace choose_kernarg_place(const AgentProperties& agent, bool host_has_ac
   }
   return place;
 }
-
-}  // namespace detail
 
 KernargPlace choose_kernarg_place(const Agent& gpu, KernargPlacement asked) {
   if (asked == KernargPlacement::host) return {};

@@ -2,26 +2,30 @@
 
 #include <fmt/format.h>
 
-#include <bit>
-#include <cstdint>
-#include <fstream>
-#include <string>
-#include <vector>
+#include <algorithm>
+#include <limits>
+#include <tuple>
 
-#include "engine/memory/nearest_host.hpp"
-#include "engine/runtime/amd_extension.hpp"
-#include "engine/runtime/counters.hpp"
+#include "engine/memory/buffer.hpp"
 #include "engine/runtime/error.hpp"
-#include "engine/runtime/session.hpp"
+#include "engine/runtime/signal.hpp"
 
 namespace uptempo {
 namespace {
+
+using detail::HostDistance;
 
 template <class T>
 T pool_info(hsa_amd_memory_pool_t pool, hsa_amd_memory_pool_info_t attribute) {
   T value{};
   check(hsa_amd_memory_pool_get_info(pool, attribute, &value), "hsa_amd_memory_pool_get_info");
   return value;
+}
+
+void get(hsa_agent_t agent, hsa_amd_memory_pool_t pool, hsa_amd_agent_memory_pool_info_t attribute,
+         void* value) {
+  check(hsa_amd_agent_memory_pool_get_info(agent, pool, attribute, value),
+        "hsa_amd_agent_memory_pool_get_info", [&] { return name_and_node(agent); });
 }
 
 std::vector<hsa_amd_memory_pool_t> pools_of(hsa_agent_t agent) {
@@ -37,11 +41,61 @@ std::vector<hsa_amd_memory_pool_t> pools_of(hsa_agent_t agent) {
   return pools;
 }
 
+uint32_t node_of(hsa_agent_t agent) {
+  uint32_t node = 0;
+  check(hsa_agent_get_info(agent, HSA_AGENT_INFO_NODE, &node), "hsa_agent_get_info",
+        "HSA_AGENT_INFO_NODE");
+  return node;
+}
+
+const char* name_of(hsa_amd_link_info_type_t type) {
+  switch (type) {
+    case HSA_AMD_LINK_INFO_TYPE_HYPERTRANSPORT:
+      return "HyperTransport";
+    case HSA_AMD_LINK_INFO_TYPE_QPI:
+      return "QPI";
+    case HSA_AMD_LINK_INFO_TYPE_PCIE:
+      return "PCIe";
+    case HSA_AMD_LINK_INFO_TYPE_XGMI:
+      return "XGMI";
+    default:
+      return "link of another type";
+  }
+}
+
+void measure(HostDistance& host, const Agent& gpu) {
+  std::optional<hsa_amd_memory_pool_t> usable;
+  host.has_memory = false;
+  for (const hsa_amd_memory_pool_t pool : pools_of(host.agent)) {
+    if (pool_info<size_t>(pool, HSA_AMD_MEMORY_POOL_INFO_SIZE) != 0) host.has_memory = true;
+    if (!usable && detail::can_access(gpu.handle(), pool)) usable = pool;
+  }
+  if (host.node == gpu.properties().node) {
+    host.distance = 0;
+    host.link = "the same node";
+    return;
+  }
+  uint32_t hops = 0;
+  if (usable) get(gpu.handle(), *usable, HSA_AMD_AGENT_MEMORY_POOL_INFO_NUM_LINK_HOPS, &hops);
+  if (hops == 0) return;
+  std::vector<hsa_amd_memory_pool_link_info_t> links(hops);
+  get(gpu.handle(), *usable, HSA_AMD_AGENT_MEMORY_POOL_INFO_LINK_INFO, links.data());
+  host.distance = 0;
+  for (const hsa_amd_memory_pool_link_info_t& link : links) *host.distance += link.numa_distance;
+  host.link = name_of(links.front().link_type);
+}
+
+std::string distance_text(const HostDistance& host) {
+  return fmt::format("{}{}",
+                     host.distance ? fmt::format("{} ({})", *host.distance, host.link) : host.link,
+                     host.has_memory ? "" : ", no memory");
+}
+
 // The agents whose pools may serve `kind`, the first choice first.
 std::vector<hsa_agent_t> owners_for(const Agent& gpu, MemoryKind kind) {
   if (kind == MemoryKind::device) return {gpu.handle()};
   std::vector<hsa_agent_t> owners;
-  for (const HostDistance& host : hosts_by_distance(gpu)) owners.push_back(host.agent);
+  for (const HostDistance& host : detail::hosts_by_distance(gpu)) owners.push_back(host.agent);
   return owners;
 }
 
@@ -59,78 +113,15 @@ std::string why_not(hsa_amd_memory_pool_t pool, MemoryKind kind, hsa_agent_t gpu
     return "not for kernargs";
   if (!pool_info<bool>(pool, HSA_AMD_MEMORY_POOL_INFO_RUNTIME_ALLOC_ALLOWED))
     return "allocation is not allowed";
-  hsa_amd_memory_pool_access_t access{};
-  check(
-      hsa_amd_agent_memory_pool_get_info(gpu, pool, HSA_AMD_AGENT_MEMORY_POOL_INFO_ACCESS, &access),
-      "hsa_amd_agent_memory_pool_get_info");
-  if (access == HSA_AMD_MEMORY_POOL_ACCESS_NEVER_ALLOWED) return "not accessible to the GPU";
-  return {};
-}
-
-std::string names_of(std::span<const Agent> agents) {
-  if (agents.size() == 1) return agents.front().name();
-  std::string names;
-  for (const Agent& agent : agents)
-    names += fmt::format("{}{}", names.empty() ? "" : ", ", name_and_node(agent));
-  return names;
-}
-
-// Returns the agents that can never access the pool; empty: none.
-std::string out_of_reach(hsa_amd_memory_pool_t pool, std::span<const Agent> agents) {
-  std::string far;
-  for (const Agent& agent : agents) {
-    hsa_amd_memory_pool_access_t access{};
-    check(hsa_amd_agent_memory_pool_get_info(agent.handle(), pool,
-                                             HSA_AMD_AGENT_MEMORY_POOL_INFO_ACCESS, &access),
-          "hsa_amd_agent_memory_pool_get_info", [&] { return name_and_node(agent); });
-    if (access == HSA_AMD_MEMORY_POOL_ACCESS_NEVER_ALLOWED)
-      far += fmt::format("{}{}", far.empty() ? "" : ", ", name_and_node(agent));
-  }
-  return far;
-}
-
-// Names the system's limit of mappings if the process has reached it: then neither the driver nor
-// ROCr maps any more memory, however much is free.
-std::string mappings_text() {
-  // ROCr may have freed some of them when it gave up.
-  constexpr size_t kNear = 64;
-  size_t most = 0, mappings = 0;
-  if (!(std::ifstream("/proc/sys/vm/max_map_count") >> most)) return {};
-  std::ifstream maps("/proc/self/maps");
-  for (std::string line; std::getline(maps, line);) ++mappings;
-  if (mappings + kNear < most) return {};
-  return fmt::format(
-      "; the process has {} mappings, of at most {} (vm.max_map_count): raise that limit, or make "
-      "fewer and larger buffers",
-      mappings, most);
-}
-
-// True if the driver says that it has less than that for the GPU, where ROCr must not be asked in
-// vain. ROCr might have found the memory in a block that it keeps for small allocations, or in its
-// own caches: the price of not ending with SIGSEGV.
-bool must_not_ask(hsa_agent_t gpu, size_t size_bytes) {
-  constexpr uint32_t kAvailable = 0xA015;  // HSA_AMD_AGENT_INFO_MEMORY_AVAIL
-  uint64_t available = 0;
-  return reads_destroyed_queues() &&
-         hsa_agent_get_info(gpu, std::bit_cast<hsa_agent_info_t>(kAvailable), &available) ==
-             HSA_STATUS_SUCCESS &&
-         size_bytes > available;
+  return detail::can_access(gpu, pool) ? "" : "not accessible to the GPU";
 }
 
 }  // namespace
 
-std::string_view name_of(MemoryKind kind) noexcept {
-  switch (kind) {
-    case MemoryKind::device:
-      return "device memory";
-    case MemoryKind::pinned:
-      return "pinned host memory";
-    case MemoryKind::pinned_coarse:
-      return "coarse-grained pinned host memory";
-    case MemoryKind::kernarg:
-      return "kernarg memory";
-  }
-  return "memory";
+bool detail::can_access(hsa_agent_t agent, hsa_amd_memory_pool_t pool) {
+  hsa_amd_memory_pool_access_t access{};
+  get(agent, pool, HSA_AMD_AGENT_MEMORY_POOL_INFO_ACCESS, &access);
+  return access != HSA_AMD_MEMORY_POOL_ACCESS_NEVER_ALLOWED;
 }
 
 MemoryPool find_pool(const Agent& gpu, MemoryKind kind) {
@@ -139,18 +130,12 @@ MemoryPool find_pool(const Agent& gpu, MemoryKind kind) {
   for (const hsa_agent_t owner : owners_for(gpu, kind)) {
     for (const hsa_amd_memory_pool_t pool : pools_of(owner)) {
       const std::string reason = why_not(pool, kind, gpu.handle());
-      if (reason.empty()) {
+      if (reason.empty())
         return {.handle = pool,
                 .owner = owner,
-                .kind = kind,
                 .size_bytes = pool_info<size_t>(pool, HSA_AMD_MEMORY_POOL_INFO_SIZE),
                 .max_allocation_bytes =
-                    pool_info<size_t>(pool, HSA_AMD_MEMORY_POOL_INFO_ALLOC_MAX_SIZE),
-                .granule_bytes =
-                    pool_info<size_t>(pool, HSA_AMD_MEMORY_POOL_INFO_RUNTIME_ALLOC_GRANULE),
-                .alignment_bytes =
-                    pool_info<size_t>(pool, HSA_AMD_MEMORY_POOL_INFO_RUNTIME_ALLOC_ALIGNMENT)};
-      }
+                    pool_info<size_t>(pool, HSA_AMD_MEMORY_POOL_INFO_ALLOC_MAX_SIZE)};
       rejected += fmt::format("{}pool {} is {}", rejected.empty() ? "" : ", ", number++, reason);
     }
   }
@@ -161,63 +146,64 @@ MemoryPool find_pool(const Agent& gpu, MemoryKind kind) {
                .remedy = "check the agent's pools with rocminfo"});
 }
 
-Allocation::Allocation(std::span<const Agent> gpus, MemoryKind kind, size_t size_bytes)
-    : size_bytes_(size_bytes) {
-  if (gpus.empty()) {
-    throw Error({.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
-                 .call = "Allocation",
-                 .asked = fmt::format("{} bytes of {} for no agent", size_bytes, name_of(kind)),
-                 .found = "an empty list of GPUs",
-                 .remedy =
-                     "name at least one GPU: the owner of device memory, or one near the host "
-                     "memory"});
+void detail::sort_by_distance(std::vector<HostDistance>& hosts) {
+  std::ranges::stable_sort(hosts, {}, [](const HostDistance& host) {
+    return std::tuple(!host.has_memory, !host.distance, host.distance.value_or(0));
+  });
+}
+
+std::vector<HostDistance> detail::hosts_by_distance(const Agent& gpu) {
+  std::vector<HostDistance> hosts;
+  check(hsa_iterate_agents(
+            [](hsa_agent_t agent, void* data) {
+              hsa_device_type_t type{};
+              const hsa_status_t status = hsa_agent_get_info(agent, HSA_AGENT_INFO_DEVICE, &type);
+              if (status == HSA_STATUS_SUCCESS && type == HSA_DEVICE_TYPE_CPU)
+                static_cast<std::vector<HostDistance>*>(data)->push_back({.agent = agent});
+              return status;
+            },
+            &hosts),
+        "hsa_iterate_agents");
+  for (HostDistance& host : hosts) {
+    host.node = node_of(host.agent);
+    measure(host, gpu);
   }
-  const Agent& gpu = gpus.front();
-  std::shared_ptr<Session> session = Session::current();
-  const MemoryPool pool = find_pool(gpu, kind);
-  const std::string asked =
-      fmt::format("{} bytes of {} for agent {}", size_bytes, name_of(kind), names_of(gpus));
-  if (const std::string far = out_of_reach(pool.handle, gpus); !far.empty()) {
-    throw Error({.status = HSA_STATUS_ERROR_INVALID_AGENT,
-                 .call = "Allocation",
-                 .asked = asked,
-                 .found = fmt::format("{} cannot access that memory pool", far),
-                 .remedy = "leave these agents out, and copy through memory that they can access"});
-  }
-  if (size_bytes == 0) {
-    throw Error({.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
-                 .call = "Allocation",
-                 .asked = asked,
-                 .found = "a size of zero",
-                 .remedy = "request at least one byte"});
-  }
-  void* data = nullptr;
-  const hsa_status_t status = kind == MemoryKind::device && must_not_ask(gpu.handle(), size_bytes)
-                                  ? HSA_STATUS_ERROR_OUT_OF_RESOURCES
-                                  : hsa_amd_memory_pool_allocate(pool.handle, size_bytes, 0, &data);
-  if (status != HSA_STATUS_SUCCESS) {
-    throw Error(
-        {.status = status,
-         .call = "hsa_amd_memory_pool_allocate",
-         .asked = asked,
-         .found = fmt::format("the pool of {} bytes, at most {} at a time, has too little memory{}",
-                              pool.size_bytes, pool.max_allocation_bytes, mappings_text()),
-         .remedy = "free buffers or request less"});
-  }
-  owned_ = Owned(
-      std::move(session), Session::Kind::memory, reinterpret_cast<uint64_t>(data),
-      [](uint64_t handle) noexcept { hsa_amd_memory_pool_free(reinterpret_cast<void*>(handle)); });
-  gpu_ = gpu.handle();
-  if (kind != MemoryKind::device || gpus.size() > 1) {
-    // Replaces the set of agents; the pool's own agent keeps its access.
-    std::vector<hsa_agent_t> agents;
-    for (const Agent& each : gpus) agents.push_back(each.handle());
-    check(hsa_amd_agents_allow_access(static_cast<uint32_t>(agents.size()), agents.data(), nullptr,
-                                      data),
-          "hsa_amd_agents_allow_access", asked);
-  }
-  detail::count(&detail::CounterBlock::memory_allocations);
-  if (kind == MemoryKind::kernarg) detail::count(&detail::CounterBlock::kernarg_allocations);
+  sort_by_distance(hosts);
+  return hosts;
+}
+
+std::string detail::host_placement(const std::vector<HostDistance>& sorted, size_t chosen) {
+  const HostDistance& used = sorted[chosen];
+  if (sorted.size() == 1)
+    return fmt::format("node {}, the only CPU agent{}", used.node,
+                       used.has_memory ? "" : ", no memory");
+  std::string text =
+      fmt::format("node {}, the nearest of {} CPU agents{}: NUMA distance {}", used.node,
+                  sorted.size(), chosen == 0 ? "" : " with such a pool", distance_text(used));
+  for (const HostDistance& host : sorted)
+    if (&host != &used) text += fmt::format("; node {}: {}", host.node, distance_text(host));
+  return text;
+}
+
+std::string detail::host_placement(const Agent& gpu, hsa_agent_t owner) {
+  const std::vector<HostDistance> hosts = hosts_by_distance(gpu);
+  for (size_t i = 0; i < hosts.size(); ++i)
+    if (hosts[i].agent.handle == owner.handle) return host_placement(hosts, i);
+  return fmt::format("node {}", node_of(owner));
+}
+
+std::string detail::signal_placement(const Agent& gpu) {
+  const Signal signal(SignalKind::event_less);
+  hsa_amd_pointer_info_t info{};
+  info.size = sizeof info;
+  check(hsa_amd_pointer_info(reinterpret_cast<void*>(signal.handle().handle), &info, nullptr,
+                             nullptr, nullptr),
+        "hsa_amd_pointer_info", "the memory of a signal");
+  std::string where = "in memory of an unknown agent";
+  for (const HostDistance& host : hosts_by_distance(gpu))
+    if (host.agent.handle == info.agentOwner.handle)
+      where = fmt::format("at node {}, NUMA distance {}", host.node, distance_text(host));
+  return where + "; hsa_amd_signal_create offers no choice";
 }
 
 }  // namespace uptempo

@@ -1,9 +1,25 @@
-// Finds the memory pool for a purpose, and allocates from it.
+// Memory pools, and the CPU agents that own those of host memory, by their distance from a GPU.
+// Private.
 //
-// Thread safety: every function may be called from any thread.
-// Lifetime: an Allocation is released by its destructor or by the end of the session, whichever
-// comes first.
-// Cost: an allocation takes one or more system calls (10-100 us). Do not allocate on a hot path.
+// The distance is that of the links that HSA reports for the CPU agent's memory
+// (HSA_AMD_AGENT_MEMORY_POOL_INFO_LINK_INFO): the sum of their NUMA distances. It is 0 if both
+// agents are one node, and unknown, hence last, if there is no link. The first of equally distant
+// agents in HSA's order counts as nearest, as in CLR. HSA_AMD_AGENT_INFO_NEAREST_CPU does not
+// decide: ROCr takes an agent without a link for one at distance 0 (amd_gpu_agent.cpp,
+// GetNearestCpuAgent, at 6.1.2).
+//
+// A CPU agent without memory comes after all others. ROCr gives it pools of size 0, in which
+// allocation is allowed: the limit of an allocation of host memory is the sum of all nodes' memory
+// (amd_memory_region.cpp, MemoryRegion::Allocate).
+//
+// Not placed: signals. hsa_amd_signal_create takes no agent or pool for the memory; `consumers`
+// only decides whether the signal has an event. ROCr allocates all signals from the kernarg pool of
+// the first CPU agent (runtime.cpp, RegisterAgent, and signal.cpp, SharedSignalPool_t::alloc, at
+// 5.2.3, 6.1.2 and in August 2025). Memory pinned for a copy (PageablePath) stays in the pages
+// where the program has it.
+//
+// Thread safety: any thread. All functions throw Error if HSA does not answer.
+// Cost: a few queries without system calls, per CPU agent. For set-up.
 #pragma once
 
 #include <hsa/hsa.h>
@@ -11,66 +27,35 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <span>
-#include <string_view>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include "engine/runtime/agent.hpp"
-#include "engine/runtime/owned.hpp"
 
-namespace uptempo {
+namespace uptempo::detail {
 
-enum class MemoryKind : uint8_t {
-  device,  // the GPU's own memory, coarse-grained: coherent at kernel boundaries only
-  pinned,  // host memory that the GPU reads and writes, fine-grained
-  // The same, coarse-grained: host and GPU see each other's stores only at system-scope fences.
-  pinned_coarse,
-  kernarg,  // host memory for kernel arguments: fine-grained, readable by the GPU
+// False if the agent can never be granted access to the pool.
+bool can_access(hsa_agent_t agent, hsa_amd_memory_pool_t pool);
+
+struct HostDistance {
+  hsa_agent_t agent{};
+  uint32_t node = 0;                   // driver's node number
+  std::optional<uint32_t> distance{};  // NUMA distance from the GPU; none: no link
+  std::string link = "no link";        // "PCIe", "XGMI"
+  bool has_memory = true;              // false: all of its pools have size 0
 };
 
-std::string_view name_of(MemoryKind kind) noexcept;
+// Returns all CPU agents, the nearest first, and those without memory last.
+std::vector<HostDistance> hosts_by_distance(const Agent& gpu);
+void sort_by_distance(std::vector<HostDistance>& hosts);
 
-struct MemoryPool {
-  hsa_amd_memory_pool_t handle{};
-  hsa_agent_t owner{};
-  MemoryKind kind = MemoryKind::device;
-  size_t size_bytes = 0;  // of this pool; 0 for a CPU agent without memory
-  // Largest allocation. For host memory it may come from other nodes, so this exceeds size_bytes.
-  size_t max_allocation_bytes = 0;
-  size_t granule_bytes = 0;    // allocation sizes are rounded up to it
-  size_t alignment_bytes = 0;  // alignment of every allocation
-};
+// Describes the CPU agent that owns a pool, and why it was chosen:
+// "node 1, the nearest of 2 CPU agents: NUMA distance 20 (PCIe); node 0: 52 (PCIe)".
+std::string host_placement(const Agent& gpu, hsa_agent_t owner);
+std::string host_placement(const std::vector<HostDistance>& sorted, size_t chosen);
 
-// Returns the pool of this `kind` for the GPU. Host memory comes from the nearest CPU agent that
-// has such a pool; CPU agents without memory come last (nearest_host.hpp). Throws Error, which
-// lists every pool and why it was rejected.
-MemoryPool find_pool(const Agent& gpu, MemoryKind kind);
+// Returns where ROCr puts signals, with the distance from the GPU. Creates a signal.
+std::string signal_placement(const Agent& gpu);
 
-// An allocation from a pool. The GPU may access it; so may the host, for host kinds. Move-only.
-class Allocation {
- public:
-  Allocation() = default;
-  // Throws Error for 0 bytes, an exhausted pool, or refused access.
-  Allocation(const Agent& gpu, MemoryKind kind, size_t size_bytes)
-      : Allocation(std::span(&gpu, 1), kind, size_bytes) {}
-  // The same for several GPUs, which may all access it. Device memory is the first one's, and host
-  // memory the nearest to it. Also throws Error for no GPU, and for GPUs that cannot reach it, each
-  // of which is named.
-  Allocation(std::span<const Agent> gpus, MemoryKind kind, size_t size_bytes);
-
-  void* data() const noexcept { return reinterpret_cast<void*>(owned_.handle()); }
-  size_t size_bytes() const noexcept { return data() == nullptr ? 0 : size_bytes_; }
-  // The first GPU that it was made for: the owner of device memory. Null if empty.
-  hsa_agent_t gpu() const noexcept { return data() == nullptr ? hsa_agent_t{0} : gpu_; }
-  // False once the session has ended; data() is then invalid.
-  bool alive() const noexcept { return owned_.alive(); }
-  // Drops ownership; the memory lives until the end of the Runtime, because work in flight may
-  // still use it.
-  void leave_to_session() noexcept { owned_.leave_to_session(); }
-
- private:
-  Owned owned_;
-  size_t size_bytes_ = 0;
-  hsa_agent_t gpu_{0};
-};
-
-}  // namespace uptempo
+}  // namespace uptempo::detail

@@ -65,7 +65,7 @@ class Runtime {
   Agent gpu(std::string_view selector) const;
   std::span<const Agent> gpus() const noexcept { return gpus_; }
   // Returns the first host agent in HSA's order. Memory that a GPU shares with the host comes from
-  // the host agent that is nearest to that GPU (engine/memory/nearest_host.hpp). Throws Error for a
+  // the host agent that is nearest to that GPU (find_pool() in buffer.hpp). Throws Error for a
   // Runtime that was moved from.
   const Agent& host() const;
   // CPUs, GPUs and DSPs. Agents of other types, such as the NPUs of newer ROCr, are skipped.

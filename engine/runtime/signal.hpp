@@ -6,7 +6,7 @@
 // interrupt() reports which kind was created. A blocked HSA wait on an event-less signal spins.
 //
 // Memory: ROCr allocates every signal at the first CPU agent, which need not be the nearest one to
-// the GPU, and offers no choice (engine/memory/nearest_host.hpp).
+// the GPU, and offers no choice. Queue::describe() says where.
 //
 // Lifetime: batches and streams borrow the Signals that they are given (SignalLoan). So a Signal
 // may be destroyed at any time: the HSA signal lives until the last loan has ended, or the Runtime.

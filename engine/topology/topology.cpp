@@ -74,21 +74,20 @@ class Properties {
 
 GpuTopology describe(const std::string& folder, uint32_t node, const Properties& properties) {
   const std::string name = required_contents(folder + "/name");
-  GpuTopology gpu{
-      .node = node,
-      .device_id = properties.value32("device_id"),
-      .bdf_id = properties.value32("location_id"),
-      .unique_id = properties.value("unique_id"),
-      .name = name.substr(0, name.find('\n')),
-      .gfx_version = properties.value32("gfx_target_version"),
-      .sdma_engines = properties.value32("num_sdma_engines"),
-      .sdma_xgmi_engines = properties.value32("num_sdma_xgmi_engines"),
-      .sdma_queues_per_engine = properties.value32("num_sdma_queues_per_engine"),
-      .compute_queues = properties.value32("num_cp_queues"),
-      // HSA_CAP_DOORBELL_TYPE_TOTALBITS: bits 12 and 13.
-      .doorbell = static_cast<DoorbellType>(properties.value("capability") >> 12 & 3),
-      .lds_kib = properties.value32("lds_size_in_kb"),
-      .simds = properties.value32("simd_count")};
+  GpuTopology gpu{.node = node,
+                  .device_id = properties.value32("device_id"),
+                  .bdf_id = properties.value32("location_id"),
+                  .unique_id = properties.value("unique_id"),
+                  .name = name.substr(0, name.find('\n')),
+                  .gfx_version = properties.value32("gfx_target_version"),
+                  .sdma_engines = properties.value32("num_sdma_engines"),
+                  .sdma_xgmi_engines = properties.value32("num_sdma_xgmi_engines"),
+                  .sdma_queues_per_engine = properties.value32("num_sdma_queues_per_engine"),
+                  .compute_queues = properties.value32("num_cp_queues"),
+                  // HSA_CAP_DOORBELL_TYPE_TOTALBITS: bits 12 and 13.
+                  .doorbell = static_cast<DoorbellType>(properties.value("capability") >> 12 & 3),
+                  .lds_kib = properties.value32("lds_size_in_kb"),
+                  .simds = properties.value32("simd_count")};
   const uint64_t banks = properties.value("mem_banks_count");
   for (uint64_t i = 0; i < banks; ++i) {
     const Properties bank(fmt::format("{}/mem_banks/{}/properties", folder, i));

@@ -20,11 +20,11 @@ enum class DoorbellType : uint8_t {
 };
 
 struct GpuTopology {
-  uint32_t node = 0;         // AgentProperties::node
-  uint32_t device_id = 0;    // PCI device id
-  uint32_t bdf_id = 0;       // AgentProperties::bdf_id
-  uint64_t unique_id = 0;    // number in AgentProperties::uuid; 0 if the driver does not report it
-  std::string name{};        // the chip's: "aldebaran"; AgentProperties::product_name is the board's
+  uint32_t node = 0;       // AgentProperties::node
+  uint32_t device_id = 0;  // PCI device id
+  uint32_t bdf_id = 0;     // AgentProperties::bdf_id
+  uint64_t unique_id = 0;  // number in AgentProperties::uuid; 0 if the driver does not report it
+  std::string name{};      // the chip's: "aldebaran"; AgentProperties::product_name is the board's
   uint32_t gfx_version = 0;  // major * 10000 + minor * 100 + stepping: 90010 is gfx90a
   uint32_t sdma_engines = 0;
   uint32_t sdma_xgmi_engines = 0;

@@ -7,7 +7,6 @@
 #include <optional>
 
 #include "aql/store_fence.hpp"
-#include "engine/memory/access.hpp"
 #include "engine/memory/buffer.hpp"
 #include "engine/memory/kernarg_placement.hpp"
 #include "engine/program/program.hpp"

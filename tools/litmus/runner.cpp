@@ -12,7 +12,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "engine/memory/pool.hpp"
+#include "engine/memory/buffer.hpp"
 #include "engine/program/program.hpp"
 #include "engine/runtime/error.hpp"
 #include "engine/runtime/signal.hpp"

@@ -11,7 +11,7 @@
 //   pinned    host memory that the agent can access (PinnedBuffer)
 //   pageable  any other host memory (a vector, the stack)
 //   peer      device memory of another agent, to which this agent has access: a DeviceBuffer that
-//             was made for both (buffer.hpp), or memory after allow_access() (access.hpp)
+//             was made for both (buffer.hpp), or memory after allow_access()
 //
 // Several GPUs: a DeviceBuffer of another agent is a peer's memory by itself; addresses need
 // CopyTarget::peer() or CopySource::peer(). A copy or fill by an engine or kernel that uses a

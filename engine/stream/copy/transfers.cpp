@@ -7,10 +7,9 @@
 #include <utility>
 
 #include "aql/store_fence.hpp"
-#include "engine/memory/access.hpp"
+#include "engine/memory/buffer.hpp"
 #include "engine/memory/kernarg_memory.hpp"
 #include "engine/memory/kernarg_placement.hpp"
-#include "engine/memory/pool.hpp"
 #include "engine/runtime/error.hpp"
 #include "engine/stream/copy/retired.hpp"
 #include "engine/stream/copy/rocr_engines.hpp"
@@ -213,7 +212,14 @@ void Transfers::await_users(const std::byte* data, size_t bytes, RetiredList::Us
 bool Transfers::reaches(const CopyEnd& end) const { return has_access(*agent_, end.data); }
 
 void Transfers::refuse_reach(const CopyEnd& end, const std::string& asked) const {
-  refuse_access(*agent_, end.data, end.agent, "Stream::copy", asked);
+  throw Error(
+      {.status = HSA_STATUS_ERROR_INVALID_AGENT,
+       .call = "Stream::copy",
+       .asked = asked,
+       .found = fmt::format("{} may not access the memory of {} at {}", name_and_node(*agent_),
+                            name_and_node(end.agent), fmt::ptr(end.data)),
+       .remedy = "make the buffer for both agents, or call allow_access() for it; where an "
+                 "agent cannot reach the other, copy through host memory"});
 }
 
 CopyLane::Agents Transfers::agents_of(const CopyEnd& to, const CopyEnd& from) const {

@@ -16,6 +16,7 @@
 #include <string>
 
 #include "engine/runtime/agent.hpp"
+#include "engine/runtime/error.hpp"
 #include "engine/runtime/session_listener.hpp"
 #include "engine/stream/copy/copy_ends.hpp"
 #include "engine/stream/copy/copy_engines.hpp"

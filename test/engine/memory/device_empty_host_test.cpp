@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/memory/pool.hpp"
 #include "test/support/catch.hpp"
 #include "test/support/on_device.hpp"
 #include "test/support/text.hpp"
@@ -36,8 +37,8 @@ hsa_agent_t owner_of(const void* address) {
 }
 
 struct EmptyHostDevice : OnDevice {
-  const Agent nearest{nearest_host(gpu).agent};
-  const size_t hosts = hosts_by_distance(gpu).size();
+  const Agent nearest{find_pool(gpu, MemoryKind::pinned).owner};
+  const size_t hosts = detail::hosts_by_distance(gpu).size();
 
   EmptyHostDevice() {
     REQUIRE(hsa_amd_agent_iterate_memory_pools(
@@ -74,10 +75,9 @@ TEST_CASE_METHOD(EmptyHostDevice, "host memory comes from a CPU agent without me
   CHECK((owner == nearest) == (hosts == 1));
   const KernargBuffer kernargs(gpu, 256);
   CHECK(Agent(owner_of(kernargs.data())) == owner);
-  const NearestHost found = nearest_host(gpu);
-  CAPTURE(found.reason);
-  CHECK(found.agent.handle == owner.handle().handle);
-  CHECK(contains(found.reason, "no memory"));
+  const std::string placement = detail::host_placement(gpu, owner.handle());
+  CAPTURE(placement);
+  CHECK(contains(placement, "no memory"));
   const std::string text = Queue(gpu, {.packets = 64}).describe();
   CAPTURE(text);
   CHECK(contains(text,

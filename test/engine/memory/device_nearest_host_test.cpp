@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/memory/pool.hpp"
 #include "engine/stream/copy/staging.hpp"
 #include "test/engine/state_access.hpp"
 #include "test/support/catch.hpp"
@@ -91,20 +92,21 @@ TEST_CASE_METHOD(NearDevice,
   CHECK(owner_node(kernargs_of_first_packet(hardware_queue(stream))) == near);
 }
 
-TEST_CASE_METHOD(NearDevice, "nearest_host names the agent, and every other one with its distance",
+TEST_CASE_METHOD(NearDevice,
+                 "the queue names the owner of its kernargs and other agents' distances",
                  "[device][memory]") {
-  const NearestHost found = nearest_host(gpu);
-  CHECK(found.node == near);
-  CHECK(node_of(found.agent) == near);
-  CHECK(contains(found.reason, "node " + std::to_string(near)));
-  const std::vector<HostDistance> all = hosts_by_distance(gpu);
+  const std::string text = Queue(gpu, {.packets = 64}).describe();
+  CAPTURE(text);
+  CHECK(contains(text, "kernarg memory of node " + std::to_string(near) + ", the"));
+  CHECK(node_of(find_pool(gpu, MemoryKind::pinned).owner) == near);
+  const std::vector<detail::HostDistance> all = detail::hosts_by_distance(gpu);
   REQUIRE(all.size() == hosts.size());
-  for (const HostDistance& each : all) {
+  for (const detail::HostDistance& each : all) {
     CAPTURE(each.node);
     REQUIRE(each.distance.has_value());
     CHECK(each.link == "PCIe");
     CHECK((each.node == near) == (*each.distance == *all.front().distance));
-    if (all.size() > 1) CHECK(contains(found.reason, std::to_string(*each.distance)));
+    if (all.size() > 1) CHECK(contains(text, std::to_string(*each.distance)));
   }
 }
 
@@ -114,7 +116,7 @@ TEST_CASE_METHOD(NearDevice, "ROCr puts signals at the first CPU agent, which is
   for (const Signal* signal : {&interrupt, &event_less})
     CHECK(owner_node(reinterpret_cast<void*>(signal->handle().handle)) ==
           hosts.front().properties().node);
-  const std::string text = signal_placement(gpu);
+  const std::string text = detail::signal_placement(gpu);
   CAPTURE(text);
   CHECK(contains(text, "node " + std::to_string(hosts.front().properties().node)));
   CHECK(contains(text, "hsa_amd_signal_create offers no choice"));

@@ -8,7 +8,7 @@
 #include <cstring>
 #include <utility>
 
-#include "engine/memory/pool.hpp"
+#include "engine/memory/buffer.hpp"
 #include "engine/runtime/error.hpp"
 #include "engine/stream/copier.hpp"
 #include "tools/fence_scope/run/bench_buffers.hpp"

@@ -11,7 +11,7 @@
 #include <span>
 #include <vector>
 
-#include "engine/memory/pool.hpp"
+#include "engine/memory/buffer.hpp"
 #include "engine/runtime/agent.hpp"
 #include "engine/stream/copier.hpp"
 #include "tools/fence_scope/run/bench.hpp"

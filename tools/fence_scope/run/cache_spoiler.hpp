@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "aql/packet.hpp"
-#include "engine/memory/pool.hpp"
+#include "engine/memory/buffer.hpp"
 #include "engine/program/program.hpp"
 #include "engine/runtime/agent.hpp"
 #include "tools/fence_scope/run/bench_buffers.hpp"

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "aql/packet.hpp"
-#include "engine/memory/pool.hpp"
+#include "engine/memory/buffer.hpp"
 #include "engine/program/argument_layout.hpp"
 #include "engine/program/grid.hpp"
 #include "engine/program/program.hpp"
