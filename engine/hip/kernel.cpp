@@ -13,7 +13,6 @@
 #include "engine/hip/found_kernel.hpp"
 #include "engine/hip/loaded_code.hpp"
 #include "engine/hip/status.hpp"
-#include "engine/program/kernel_name.hpp"
 #include "engine/program/kernel_names.hpp"
 #include "engine/program/loaded_kernel.hpp"
 #include "engine/runtime/error.hpp"

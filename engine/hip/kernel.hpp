@@ -38,7 +38,7 @@
 #include <utility>
 
 #include "engine/hip/api/hip_api.hpp"
-#include "engine/program/argument_type.hpp"
+#include "engine/program/arguments.hpp"
 #include "engine/program/program.hpp"
 
 namespace uptempo::hip {

@@ -18,13 +18,6 @@ namespace {
 constexpr std::array<std::string_view, 6> kProfits{"gfx940", "gfx941",  "gfx942",
                                                    "gfx950", "gfx1250", "gfx1251"};
 
-bool profits(std::string_view agent) noexcept { return std::ranges::count(kProfits, agent) != 0; }
-
-const char* publication_of(const KernargPlace& place) noexcept {
-  if (place.coherent_link) return "coherent over xGMI";
-  return place.hdp_flush != nullptr ? "published by HDP flush" : "published by read-back";
-}
-
 }  // namespace
 
 uint32_t* detail::hdp_flush_register(const Agent& gpu) noexcept {
@@ -50,23 +43,23 @@ std::string_view name_of(KernargPlacement placement) noexcept {
 KernargPlace detail::choose_kernarg_place(const AgentProperties& agent, bool host_has_access,
                                           uint32_t* hdp_flush, KernargPlacement asked) {
   KernargPlace place{.asked = asked};
+  const bool is_asked = asked == KernargPlacement::device;
   if (asked == KernargPlacement::host) return place;
-  const std::string& agent_name = agent.name;
-  if (asked == KernargPlacement::automatic && !profits(agent_name)) {
+  if (!is_asked && std::ranges::count(kProfits, agent.name) == 0) {
     place.reason = fmt::format("{} is not among the agents known to profit from device memory ({})",
-                               agent_name, fmt::join(kProfits, ", "));
+                               agent.name, fmt::join(kProfits, ", "));
   } else if (!host_has_access) {
     place.reason = fmt::format("the host cannot write to device memory of {}: it has no large BAR",
-                               agent_name);
+                               agent.name);
   } else {
     place.placement = KernargPlacement::device;
     place.coherent_link = agent.xgmi_to_host;
     if (!place.coherent_link) place.hdp_flush = hdp_flush;
     place.reason = fmt::format("{}, and the host reaches device memory; {}",
-                               asked == KernargPlacement::device
-                                   ? std::string("asked for")
-                                   : fmt::format("{} profits from device memory", agent_name),
-                               publication_of(place));
+                               is_asked ? "asked for" : agent.name + " profits from device memory",
+                               place.coherent_link          ? "coherent over xGMI"
+                               : place.hdp_flush != nullptr ? "published by HDP flush"
+                                                            : "published by read-back");
   }
   return place;
 }

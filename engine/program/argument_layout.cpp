@@ -3,12 +3,61 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 #include "engine/program/metadata.hpp"
 #include "engine/runtime/error.hpp"
 
 namespace uptempo {
 namespace {
+
+using detail::ElementType;
+using Scalar = ElementType::Scalar;
+
+struct NamedElement {
+  ElementType element;
+  std::array<std::string_view, 4> names;
+};
+// OpenCL C specification, "Built-in Scalar Data Types", and the names of its atomic types.
+constexpr NamedElement kNamedElements[] = {
+    {{Scalar::bytes, 1}, {"void"}},
+    {{Scalar::boolean, 1}, {"bool"}},
+    {{Scalar::integer, 1}, {"char", "uchar"}},
+    {{Scalar::integer, 2}, {"short", "ushort"}},
+    {{Scalar::integer, 4}, {"int", "uint", "atomic_int", "atomic_uint"}},
+    {{Scalar::integer, 8}, {"long", "ulong", "atomic_long", "atomic_ulong"}},
+    {{Scalar::integer, 8}, {"size_t", "ptrdiff_t", "intptr_t", "uintptr_t"}},
+    {{Scalar::floating, 2}, {"half"}},
+    {{Scalar::floating, 4}, {"float", "atomic_float"}},
+    {{Scalar::floating, 8}, {"double", "atomic_double"}},
+};
+
+// "Built-in Vector Data Types": the scalar's name and the number of elements.
+std::string_view without_vector_size(std::string_view name) noexcept {
+  for (const std::string_view size : {"16", "2", "3", "4", "8"})
+    if (name.ends_with(size)) return name.substr(0, name.size() - size.size());
+  return name;
+}
+
+// Returns the element type that a metadata type name declares: float for "float4*", unknown for "S"
+// or no name.
+ElementType declared_element(std::string_view type_name) noexcept {
+  if (type_name.ends_with('*')) type_name.remove_suffix(1);
+  const std::string_view scalar = without_vector_size(type_name);
+  if (scalar.empty()) return {};
+  for (const NamedElement& known : kNamedElements)
+    if (std::ranges::count(known.names, scalar) != 0) return known.element;
+  return {};
+}
+
+// True if a kernel can read elements of type `element` as `declared`.
+bool fits(const ElementType& element, const ElementType& declared) noexcept {
+  if (element.scalar == Scalar::unknown || declared.scalar == Scalar::unknown) return true;
+  if (element.scalar == Scalar::bytes || declared.scalar == Scalar::bytes) return true;
+  if (element.scalar == Scalar::half_bits)
+    return declared.size_bytes == 2 && declared.scalar != Scalar::boolean;
+  return element == declared;
+}
 
 [[noreturn]] void refuse(hsa_status_t status, const std::string& kernel, std::string asked,
                          std::string found, std::string remedy) {
@@ -28,21 +77,6 @@ std::string alignment_note(const ArgumentType& type, uint32_t offset) {
   return fmt::format(", aligned to {}", type.alignment);
 }
 
-bool always_zero(ArgumentKind kind) noexcept {
-  switch (kind) {
-    case ArgumentKind::hidden_none:
-    case ArgumentKind::hidden_global_offset_x:  // AQL has no global offset: a dispatch starts at 0
-    case ArgumentKind::hidden_global_offset_y:
-    case ArgumentKind::hidden_global_offset_z:
-    case ArgumentKind::hidden_multigrid_sync_arg:
-    case ArgumentKind::hidden_default_queue:
-    case ArgumentKind::hidden_completion_action:
-      return true;
-    default:
-      return false;
-  }
-}
-
 const char* service_of(ArgumentKind kind) noexcept {
   switch (kind) {
     case ArgumentKind::hidden_printf_buffer:
@@ -57,25 +91,17 @@ const char* service_of(ArgumentKind kind) noexcept {
 }
 
 uint64_t hidden_value(ArgumentKind kind, const Grid& grid, const QueueFacts& queue) noexcept {
+  const uint32_t items[] = {grid.items.x, grid.items.y, grid.items.z};
+  const uint32_t group[] = {grid.workgroup.x, grid.workgroup.y, grid.workgroup.z};
+  const auto dimension = [kind](ArgumentKind x) {  // 0 to 2 if it is x, y or z of these
+    return static_cast<size_t>(kind) - static_cast<size_t>(x);
+  };
+  if (const size_t d = dimension(ArgumentKind::hidden_block_count_x); d < 3)
+    return items[d] / group[d];
+  if (const size_t d = dimension(ArgumentKind::hidden_group_size_x); d < 3) return group[d];
+  if (const size_t d = dimension(ArgumentKind::hidden_remainder_x); d < 3)
+    return items[d] % group[d];
   switch (kind) {
-    case ArgumentKind::hidden_block_count_x:
-      return grid.items.x / grid.workgroup.x;
-    case ArgumentKind::hidden_block_count_y:
-      return grid.items.y / grid.workgroup.y;
-    case ArgumentKind::hidden_block_count_z:
-      return grid.items.z / grid.workgroup.z;
-    case ArgumentKind::hidden_group_size_x:
-      return grid.workgroup.x;
-    case ArgumentKind::hidden_group_size_y:
-      return grid.workgroup.y;
-    case ArgumentKind::hidden_group_size_z:
-      return grid.workgroup.z;
-    case ArgumentKind::hidden_remainder_x:
-      return grid.items.x % grid.workgroup.x;
-    case ArgumentKind::hidden_remainder_y:
-      return grid.items.y % grid.workgroup.y;
-    case ArgumentKind::hidden_remainder_z:
-      return grid.items.z % grid.workgroup.z;
     case ArgumentKind::hidden_grid_dims:
       return grid.dimensions;
     case ArgumentKind::hidden_dynamic_lds_size:
@@ -91,6 +117,13 @@ uint64_t hidden_value(ArgumentKind kind, const Grid& grid, const QueueFacts& que
   }
 }
 
+static_assert(static_cast<uint8_t>(ArgumentKind::by_value) ==
+                  static_cast<uint8_t>(ArgumentType::Kind::value) &&
+              static_cast<uint8_t>(ArgumentKind::global_buffer) ==
+                  static_cast<uint8_t>(ArgumentType::Kind::address) &&
+              static_cast<uint8_t>(ArgumentKind::dynamic_shared_pointer) ==
+                  static_cast<uint8_t>(ArgumentType::Kind::local));
+
 }  // namespace
 
 ArgumentLayout::ArgumentLayout(const KernelMetadata& kernel, bool program_has_printf)
@@ -105,48 +138,39 @@ ArgumentLayout::ArgumentLayout(const KernelMetadata& kernel, bool program_has_pr
            "a kernarg block whose size, in whole lines of 64 bytes, fits 32 bits",
            fmt::format("a kernarg segment of {} bytes", size_), "pass the arguments in a buffer");
   }
+  uint32_t end = 0;  // of the last argument
   for (const ArgumentMetadata& argument : kernel.arguments) {
-    switch (argument.kind) {
-      case ArgumentKind::by_value:
-      case ArgumentKind::global_buffer:
-      case ArgumentKind::dynamic_shared_pointer:
-        if (argument.kind == ArgumentKind::dynamic_shared_pointer &&
-            argument.size != sizeof(uint32_t)) {
-          refuse(HSA_STATUS_ERROR_INVALID_CODE_OBJECT, kernel_, "LDS arrays with a 32-bit offset",
-                 fmt::format("one of {} at offset {}", bytes(argument.size), argument.offset),
-                 "compile the kernel for an AMD GPU");
-        }
-        explicit_.push_back({argument.kind, argument.offset, argument.size});
-        declared_.push_back({argument.name, argument.type_name});
-        continue;
-      case ArgumentKind::sampler:
-      case ArgumentKind::image:
-      case ArgumentKind::pipe:
-      case ArgumentKind::queue:
-        refuse(HSA_STATUS_ERROR_INCOMPATIBLE_ARGUMENTS, kernel_,
-               "arguments that are values, addresses or LDS arrays",
-               fmt::format("an argument of kind '{}' at offset {}", argument.kind_name,
-                           argument.offset),
-               "images, samplers, pipes and device queues are not supported; pass buffers");
-      default:
-        break;
-    }
-    if (const char* service = service_of(argument.kind)) {
-      // Version 3 reserves the printf buffer in every kernel. It is used only if formats are
-      // listed.
-      if (argument.kind == ArgumentKind::hidden_printf_buffer && !program_has_printf) continue;
+    end = std::max(end, argument.offset + argument.size);
+    if (argument.kind == ArgumentKind::unsupported)
+      refuse(
+          HSA_STATUS_ERROR_INCOMPATIBLE_ARGUMENTS, kernel_,
+          "arguments that are values, addresses or LDS arrays",
+          fmt::format("an argument of kind '{}' at offset {}", argument.kind_name, argument.offset),
+          "images, samplers, pipes and device queues are not supported; pass buffers");
+    if (argument.kind == ArgumentKind::dynamic_shared_pointer && argument.size != sizeof(uint32_t))
+      refuse(HSA_STATUS_ERROR_INVALID_CODE_OBJECT, kernel_, "LDS arrays with a 32-bit offset",
+             fmt::format("one of {} at offset {}", bytes(argument.size), argument.offset),
+             "compile the kernel for an AMD GPU");
+    // Version 3 reserves the printf buffer in every kernel. It is used only if formats are
+    // listed.
+    const bool is_unused =
+        argument.kind == ArgumentKind::hidden_printf_buffer && !program_has_printf;
+    if (const char* service = service_of(argument.kind); service != nullptr && !is_unused)
       refuse(HSA_STATUS_ERROR_INCOMPATIBLE_ARGUMENTS, kernel_,
              "a kernel that runs without services of the host",
              fmt::format("hidden argument '{}': it uses {}", argument.kind_name, service),
              "remove the call, or compile with optimization so that an unused one disappears");
-    }
-    if (!always_zero(argument.kind))
+    if (!is_hidden(argument.kind)) {
+      explicit_.push_back({argument.kind, argument.offset, argument.size});
+      declared_.emplace_back(argument.name, argument.type_name);
+    } else if (argument.kind != ArgumentKind::hidden_none && !is_unused) {
       hidden_.push_back({argument.kind, argument.offset, argument.size});
+    }
   }
   explicit_count_ = static_cast<uint32_t>(explicit_.size());
   // That of the segment may be larger, because of hidden arguments.
   uint32_t packed_alignment = 1;
-  for (const Explicit& argument : explicit_) {
+  for (const Place& argument : explicit_) {
     const bool is_local = argument.kind == ArgumentKind::dynamic_shared_pointer;
     is_dense_ = is_dense_ && !is_local && argument.offset == packed_bytes_;
     has_local_ = has_local_ || is_local;
@@ -157,10 +181,7 @@ ArgumentLayout::ArgumentLayout(const KernelMetadata& kernel, bool program_has_pr
   if (alignment_ != 0) packed_alignment = std::min(packed_alignment, alignment_);
   packed_padding_ = (packed_alignment - packed_bytes_ % packed_alignment) % packed_alignment;
   std::vector<bool> is_explicit(size_, false);
-  uint32_t end = 0;  // of the last argument
-  for (const ArgumentMetadata& argument : kernel.arguments)
-    end = std::max(end, argument.offset + argument.size);
-  for (const Explicit& argument : explicit_)
+  for (const Place& argument : explicit_)
     std::fill_n(is_explicit.begin() + argument.offset, argument.size, true);
   for (uint32_t byte = 0; byte < end; ++byte) {
     if (is_explicit[byte] || (!implicit_words_.empty() && implicit_words_.back() == byte / 8))
@@ -170,20 +191,7 @@ ArgumentLayout::ArgumentLayout(const KernelMetadata& kernel, bool program_has_pr
 }
 
 bool ArgumentLayout::names_queue() const noexcept {
-  return std::any_of(hidden_.begin(), hidden_.end(), [](const Hidden& hidden) {
-    return hidden.kind == ArgumentKind::hidden_queue_ptr;
-  });
-}
-
-ArgumentType::Kind ArgumentLayout::kind(size_t argument) const noexcept {
-  switch (explicit_[argument].kind) {
-    case ArgumentKind::by_value:
-      return ArgumentType::Kind::value;
-    case ArgumentKind::global_buffer:
-      return ArgumentType::Kind::address;
-    default:
-      return ArgumentType::Kind::local;
-  }
+  return std::ranges::count(hidden_, ArgumentKind::hidden_queue_ptr, &Place::kind) != 0;
 }
 
 void ArgumentLayout::require(std::span<const ArgumentType> types) const {
@@ -232,51 +240,43 @@ void ArgumentLayout::refuse_null(size_t argument) const {
          "point to the value, also where the value is a null address");
 }
 
+// Calls visit(place, bytes that belong there) until it returns false, and then returns false.
+template <class Segment, class Visit>
+bool ArgumentLayout::each(Arguments given, Segment& group_segment, Visit&& visit) const noexcept {
+  for (uint32_t i = 0; i < explicit_count_; ++i) {
+    const void* bytes = value(given, i);
+    uint32_t offset_of_array;
+    if (explicit_[i].kind == ArgumentKind::dynamic_shared_pointer) {
+      uint32_t size_bytes;
+      std::memcpy(&size_bytes, bytes, sizeof size_bytes);
+      group_segment = static_cast<Segment>(align_local(group_segment));
+      offset_of_array = static_cast<uint32_t>(group_segment);
+      group_segment += size_bytes;
+      bytes = &offset_of_array;
+    }
+    if (!visit(explicit_[i], bytes)) return false;
+  }
+  return true;
+}
+
 void ArgumentLayout::store_each(std::byte* block, Arguments given,
                                 uint32_t& group_segment) const noexcept {
-  for (size_t i = 0; i < explicit_count_; ++i) {
-    const Explicit& argument = explicit_[i];
-    std::byte* const to = block + argument.offset;
-    const void* const from = value(given, i);
-    if (argument.kind == ArgumentKind::dynamic_shared_pointer) {
-      // The block may be in device memory, which the host never reads.
-      uint32_t size_bytes;
-      std::memcpy(&size_bytes, from, sizeof size_bytes);
-      group_segment = static_cast<uint32_t>(align_local(group_segment));
-      std::memcpy(to, &group_segment, sizeof group_segment);
-      group_segment += size_bytes;
-    } else {
-      std::memcpy(to, from, argument.size);
-    }
-  }
+  each(given, group_segment, [block](const Place& place, const void* bytes) {
+    std::memcpy(block + place.offset, bytes, place.size);
+    return true;
+  });
 }
 
 uint64_t ArgumentLayout::with_local(uint64_t bytes, Arguments given) const noexcept {
-  for (size_t i = 0; i < explicit_.size(); ++i) {
-    if (explicit_[i].kind != ArgumentKind::dynamic_shared_pointer) continue;
-    uint32_t size_bytes;
-    std::memcpy(&size_bytes, value(given, i), sizeof size_bytes);
-    bytes = align_local(bytes) + size_bytes;
-  }
+  each(given, bytes, [](const Place&, const void*) { return true; });
   return bytes;
 }
 
 bool ArgumentLayout::holds(const std::byte* block, Arguments given,
                            uint32_t& group_segment) const noexcept {
-  for (size_t i = 0; i < explicit_.size(); ++i) {
-    const Explicit& argument = explicit_[i];
-    const void* expected = value(given, i);
-    uint32_t offset_of_array;
-    if (argument.kind == ArgumentKind::dynamic_shared_pointer) {
-      uint32_t size_bytes;
-      std::memcpy(&size_bytes, expected, sizeof size_bytes);
-      offset_of_array = static_cast<uint32_t>(align_local(group_segment));
-      group_segment = offset_of_array + size_bytes;
-      expected = &offset_of_array;
-    }
-    if (std::memcmp(block + argument.offset, expected, argument.size) != 0) return false;
-  }
-  return true;
+  return each(given, group_segment, [block](const Place& place, const void* bytes) {
+    return std::memcmp(block + place.offset, bytes, place.size) == 0;
+  });
 }
 
 bool ArgumentLayout::takes(const ArgumentType& type, size_t argument) const noexcept {
@@ -284,14 +284,14 @@ bool ArgumentLayout::takes(const ArgumentType& type, size_t argument) const noex
   if (type.kind != kind || type.size != size(argument)) return false;
   if (type.alignment != 0 && offset(argument) % type.alignment != 0) return false;
   return kind == ArgumentType::Kind::local ||
-         fits(type, declared_element(declared_[argument].type_name));
+         fits(type.element, declared_element(declared_[argument].second));
 }
 
 std::string ArgumentLayout::describe(size_t argument) const {
-  const Declared& declared = declared_[argument];
+  const auto& [name, type_name] = declared_[argument];
   std::string text = fmt::format("argument {}", argument);
-  if (!declared.name.empty()) text += fmt::format(" {}", declared.name);
-  if (!declared.type_name.empty()) text += fmt::format(" '{}'", declared.type_name);
+  if (!name.empty()) text += fmt::format(" {}", name);
+  if (!type_name.empty()) text += fmt::format(" '{}'", type_name);
   if (kind(argument) == ArgumentType::Kind::local) return text + " (an LDS array: LocalBytes)";
   return text +
          fmt::format(" ({}, {}, at offset {})", bytes(size(argument)),
@@ -304,16 +304,15 @@ void ArgumentLayout::fill_hidden(std::byte* block, const Grid& grid,
   // Writes gaps, too: blocks are compared byte by byte, and a reused block must not keep another
   // kernel's bytes.
   uint32_t at = 0;
-  for (const Explicit& argument : explicit_) {
+  for (const Place& argument : explicit_) {
     if (argument.offset > at) std::memset(block + at, 0, argument.offset - at);
     at = argument.offset + argument.size;
   }
   if (size_ > at) std::memset(block + at, 0, size_ - at);
-  for (const Hidden& argument : hidden_) {
+  for (const Place& argument : hidden_) {
     const uint64_t value = hidden_value(argument.kind, grid, queue);
     // Little-endian: the low bytes come first.
-    std::memcpy(block + argument.offset, &value,
-                argument.size < sizeof value ? argument.size : sizeof value);
+    std::memcpy(block + argument.offset, &value, std::min<size_t>(argument.size, sizeof value));
   }
 }
 

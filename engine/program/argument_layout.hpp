@@ -2,8 +2,8 @@
 // the block.
 //
 // Each kernel has one ArgumentLayout, made from its metadata. Program::kernel() checks the explicit
-// arguments against the C++ types (argument_type.hpp), or each dispatch checks its Arguments
-// (arguments.hpp). Each dispatch fills the hidden arguments, which the compiler appends.
+// arguments against the C++ types, or each dispatch checks its Arguments (arguments.hpp). Each
+// dispatch fills the hidden arguments, which the compiler appends.
 //
 // Hidden arguments of code object versions 3 to 6 (LLVM AMDGPU User Guide, "Kernel Argument
 // Metadata"):
@@ -13,8 +13,8 @@
 // * Always 0, their documented value for "none": the synchronization argument of multi-device
 //   launches, device queue and completion action.
 // * Refused by name in Program::kernel(): printf buffer if the program prints; hostcall buffer and
-//   device heap if its code can call the host (host_calls.hpp). They need a
-//   service thread that this library does not have. Otherwise the three are 0.
+//   device heap if its code can call the host. They need a service thread that this library does
+//   not have. Otherwise the three are 0.
 //
 // Thread safety: immutable. fill_hidden() writes only the caller's block; it neither allocates nor
 // fails.
@@ -27,10 +27,10 @@
 #include <cstring>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "aql/packet.hpp"
-#include "engine/program/argument_type.hpp"
 #include "engine/program/arguments.hpp"
 #include "engine/program/grid.hpp"
 
@@ -81,7 +81,7 @@ class ArgumentLayout {
       return copy_words(block, given.bytes().data(), packed_bytes_);
     if (has_local_) [[unlikely]]
       return store_each(block, given, group_segment);
-    const Explicit* const arguments = explicit_.data();
+    const Place* const arguments = explicit_.data();
     for (uint32_t i = 0; i < explicit_count_; ++i)
       copy_argument(block + arguments[i].offset, value(given, i), arguments[i].size);
   }
@@ -101,7 +101,9 @@ class ArgumentLayout {
   // True if a hidden argument holds the queue's address: a block filled for one queue is then wrong
   // for another.
   bool names_queue() const noexcept;
-  ArgumentType::Kind kind(size_t argument) const noexcept;
+  ArgumentType::Kind kind(size_t argument) const noexcept {
+    return static_cast<ArgumentType::Kind>(explicit_[argument].kind);
+  }
   uint32_t size(size_t argument) const noexcept { return explicit_[argument].size; }
 
   // Indices of the 8-byte words up to the end of the last argument that explicit arguments do not
@@ -114,19 +116,10 @@ class ArgumentLayout {
   void fill_hidden(std::byte* block, const Grid& grid, const QueueFacts& queue) const noexcept;
 
  private:
-  struct Explicit {
+  struct Place {
     ArgumentKind kind;
     uint32_t offset;
     uint32_t size;
-  };
-  struct Hidden {
-    ArgumentKind kind;
-    uint32_t offset;
-    uint32_t size;
-  };
-  struct Declared {  // from the source; empty if the compiler kept nothing
-    std::string name;
-    std::string type_name;
   };
   bool takes(const ArgumentType& type, size_t argument) const noexcept;
   std::string describe(size_t argument) const;
@@ -151,16 +144,19 @@ class ArgumentLayout {
     if ((size & 4) != 0) std::memcpy(to + at, from + at, 4), at += 4;
     for (; at < size; ++at) to[at] = from[at];
   }
+  template <class Segment, class Visit>
+  bool each(Arguments given, Segment& group_segment, Visit&& visit) const noexcept;
   // store(), also of LDS arrays.
   void store_each(std::byte* block, Arguments given, uint32_t& group_segment) const noexcept;
 
   std::string kernel_;
   uint32_t size_;
   uint32_t alignment_;
-  std::vector<Explicit> explicit_;
-  // Names and types of explicit arguments, separate from the data that dispatches read.
-  std::vector<Declared> declared_;
-  std::vector<Hidden> hidden_;  // those that are not always zero
+  std::vector<Place> explicit_;
+  // Names and type names of explicit arguments, if the compiler kept them; separate from the data
+  // that dispatches read.
+  std::vector<std::pair<std::string, std::string>> declared_;
+  std::vector<Place> hidden_;  // those that are not always zero
   std::vector<uint32_t> implicit_words_;
   // For Arguments, next to each other because each dispatch reads them.
   uint32_t explicit_count_ = 0;  // the size of explicit_, which takes a division

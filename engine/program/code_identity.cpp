@@ -1,4 +1,5 @@
-#include "engine/program/code_identity.hpp"
+#include "engine/program/code_object.hpp"
+#include "engine/program/program.hpp"
 
 #include <fmt/format.h>
 

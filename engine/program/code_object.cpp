@@ -8,7 +8,6 @@
 #include <string_view>
 #include <utility>
 
-#include "engine/program/bytes.hpp"
 #include "engine/program/compressed_bundle.hpp"
 #include "engine/program/elf_file.hpp"
 #include "engine/runtime/error.hpp"
@@ -16,11 +15,11 @@
 namespace uptempo {
 namespace {
 
+using detail::begins_with;
 using detail::read_at;
 
 // LLVM AMDGPU User Guide, tables "AMDGPU ELF Header", "e_flags".
 constexpr uint8_t kOsAbiHsa = 64;
-constexpr uint16_t kMachineAmdgpu = 224;
 // Far more than there are targets. Each entry costs a check of a code object, and entries may share
 // their bytes.
 constexpr uint64_t kMostEntries = 1024;
@@ -95,10 +94,6 @@ std::optional<std::span<const std::byte>> slice(std::span<const std::byte> bytes
   return bytes.subspan(offset, length);
 }
 
-bool begins_with(std::span<const std::byte> bytes, std::string_view magic) {
-  return bytes.size() >= magic.size() && std::memcmp(bytes.data(), magic.data(), magic.size()) == 0;
-}
-
 template <size_t N>
 std::string name_in(const Named (&table)[N], uint32_t number) {
   for (const Named& named : table)
@@ -119,15 +114,11 @@ std::string format_of(const Elf64_Ehdr& header) {
                                             : fmt::format("data encoding {}", order));
 }
 
+// Two bits: unsupported by the processor, any, off, on.
 TargetFeature feature_v4(uint32_t flags, uint32_t shift) {
-  switch (flags >> shift & 3) {
-    case 2:
-      return TargetFeature::off;
-    case 3:
-      return TargetFeature::on;
-    default:  // 0 unsupported by the processor, 1 any
-      return TargetFeature::any;
-  }
+  constexpr TargetFeature kValues[] = {TargetFeature::any, TargetFeature::any, TargetFeature::off,
+                                       TargetFeature::on};
+  return kValues[flags >> shift & 3];
 }
 
 // LLVM AMDGPU User Guide, table "AMDGPU Processors", column "Target Features".
@@ -156,21 +147,21 @@ std::vector<CodeObjectCandidate> bundle_entries(std::span<const std::byte> bundl
     refuse(fmt::format("an offload bundle of {} entries; the most is {}", *count, kMostEntries));
   std::vector<CodeObjectCandidate> entries;
   for (uint64_t i = 0; i < *count; ++i) {
-    const auto data_offset = read_at<uint64_t>(bundle, offset);
-    const auto data_size = read_at<uint64_t>(bundle, offset + 8);
-    const auto id_size = read_at<uint64_t>(bundle, offset + 16);
-    const auto id = id_size ? slice(bundle, offset + 24, *id_size) : std::nullopt;
-    if (!data_offset || !data_size || !id) {
+    struct Entry {
+      uint64_t data_offset, data_size, id_size;
+    };
+    const auto entry = read_at<Entry>(bundle, offset);
+    const auto id = entry ? slice(bundle, offset + sizeof *entry, entry->id_size) : std::nullopt;
+    if (!id)
       refuse(fmt::format("an offload bundle of {} bytes, cut off in entry {} of {}", bundle.size(),
                          i, *count));
-    }
-    offset += 24 + *id_size;
+    offset += sizeof *entry + entry->id_size;
     std::string name(reinterpret_cast<const char*>(id->data()), id->size());
-    const auto data = slice(bundle, *data_offset, *data_size);
-    if (!data) {
+    const auto data = slice(bundle, entry->data_offset, entry->data_size);
+    if (!data)
       refuse(fmt::format("an offload bundle of {} bytes whose entry '{}' claims bytes {} to {}",
-                         bundle.size(), name, *data_offset, *data_offset + *data_size));
-    }
+                         bundle.size(), name, entry->data_offset,
+                         entry->data_offset + entry->data_size));
     if (!name.starts_with("host-")) entries.push_back({.name = std::move(name), .bytes = *data});
   }
   if (entries.empty()) refuse("an offload bundle without an entry for a GPU");
@@ -207,7 +198,7 @@ CodeObject read_identity(std::span<const std::byte> elf) {
   if (!header) refuse(fmt::format("an ELF file of {} bytes, cut off in its header", elf.size()));
   if (header->e_ident[EI_CLASS] != ELFCLASS64 || header->e_ident[EI_DATA] != ELFDATA2LSB)
     refuse(fmt::format("a {} ELF file, not 64-bit little-endian", format_of(*header)));
-  if (header->e_machine != kMachineAmdgpu) {
+  if (header->e_machine != EM_AMDGPU) {
     refuse(fmt::format("an ELF file for machine {}, not AMDGPU (224)",
                        name_in(kForeignMachines, header->e_machine)),
            "pass the code object alone; a host program holds its bundle in section .hip_fatbin");
@@ -256,7 +247,7 @@ std::vector<CodeObjectCandidate> candidates_in(std::span<const std::byte> input)
   if (begins_with(input, detail::kBundleMagic)) return bundle_entries(input);
   if (begins_with(input, ELFMAG)) return {{.name = "ELF file", .bytes = input}};
   if (input.empty()) refuse("an empty input");
-  if (is_compressed_bundle(input)) {
+  if (begins_with(input, detail::kCompressedMagic)) {
     const auto unpacked = std::make_shared<const std::vector<std::byte>>(unpack_bundle(input));
     std::vector<CodeObjectCandidate> entries = bundle_entries(*unpacked);
     for (CodeObjectCandidate& entry : entries) entry.unpacked = unpacked;

@@ -16,14 +16,40 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
-#include "engine/program/target_id.hpp"
-
 namespace uptempo {
+
+// An LLVM target ID: a processor and the features that a code object was built for. A code object
+// runs on an agent if the processors are equal and each feature of the code object is "any" or
+// equals the agent's (LLVM AMDGPU User Guide, "Target ID" and "Code Object Target Identification").
+enum class TargetFeature : uint8_t {
+  any,  // code object: works with the feature on or off; agent: the feature does not exist
+  off,
+  on,
+};
+
+struct TargetId {
+  std::string processor;  // "gfx90a"
+  TargetFeature sramecc = TargetFeature::any;
+  TargetFeature xnack = TargetFeature::any;
+  friend bool operator==(const TargetId&, const TargetId&) = default;
+};
+
+// Parses "gfx90a:sramecc+:xnack-", alone or after a triple ("amdgcn-amd-amdhsa--", as in ISA
+// names). Empty for other text.
+std::optional<TargetId> parse_target_id(std::string_view text);
+
+// Canonical spelling, features in alphabetical order.
+std::string to_string(const TargetId& id);
+
+// Empty if code for `code` runs on `agent`; otherwise the reason.
+std::string why_incompatible(const TargetId& code, const TargetId& agent);
 
 namespace detail {
 struct ElfFile;
@@ -74,6 +100,9 @@ CodeObject read_code_object(std::span<const std::byte> elf);
 // Returns the first candidate that `loader` loads, one for a generic target only if no other fits.
 // If there is none, throws an Error that names every candidate and the reason for its rejection.
 CodeObject select_code_object(std::span<const std::byte> input, const Loader& loader);
+
+// XXH64 with seed 0 (xxHash's specification). Cost: gigabytes per second.
+uint64_t content_hash(std::span<const std::byte> bytes) noexcept;
 
 // Returns the contents (MessagePack) of the NT_AMDGPU_METADATA note. Throws Error if there is none.
 std::span<const std::byte> metadata_note(const CodeObject& object);

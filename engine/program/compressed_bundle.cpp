@@ -11,12 +11,12 @@
 #include <string>
 #include <string_view>
 
+#include "engine/program/elf_file.hpp"
 #include "engine/runtime/error.hpp"
 
 namespace uptempo {
 namespace {
 
-constexpr std::string_view kMagic = "CCOB";
 constexpr uint16_t kMethodZlib = 0;
 constexpr uint16_t kMethodZstd = 1;
 // RFC 8878, "Blocks", allows 4 bytes to yield 128 KiB, so the format sets no useful limit.
@@ -31,26 +31,6 @@ constexpr uint64_t kMostPerByte = 128;
                .found = std::move(found),
                .remedy = std::move(remedy)});
 }
-
-class Reader {
- public:
-  explicit Reader(std::span<const std::byte> input) noexcept : input_(input) {}
-
-  template <class T>
-  T take(const char* field) {
-    if (input_.size() - at_ < sizeof(T))
-      refuse_bundle(fmt::format("{} bytes, cut off in its {}", input_.size(), field));
-    T value;
-    std::memcpy(&value, input_.data() + at_, sizeof value);
-    at_ += sizeof value;
-    return value;
-  }
-  size_t at() const noexcept { return at_; }
-
- private:
-  std::span<const std::byte> input_;
-  size_t at_ = kMagic.size();
-};
 
 // True if the frame's contents begin as an offload bundle. Unpacks one block.
 bool holds_bundle(std::span<const std::byte> frame) {
@@ -71,45 +51,38 @@ bool holds_bundle(std::span<const std::byte> frame) {
 
 }  // namespace
 
-bool is_compressed_bundle(std::span<const std::byte> input) noexcept {
-  return input.size() >= kMagic.size() &&
-         std::memcmp(input.data(), kMagic.data(), kMagic.size()) == 0;
-}
-
 std::vector<std::byte> unpack_bundle(std::span<const std::byte> input) {
-  if (!is_compressed_bundle(input)) refuse_bundle("bytes that do not begin with CCOB");
-  Reader header(input);
-  const auto version = header.take<uint16_t>("version");
-  if (version < 1 || version > 3) {
+  if (!detail::begins_with(input, detail::kCompressedMagic))
+    refuse_bundle("bytes that do not begin with CCOB");
+  size_t at = detail::kCompressedMagic.size();
+  const auto take = [&]<class T>(T, const char* field) -> uint64_t {
+    const auto value = detail::read_at<T>(input, at);
+    if (!value) refuse_bundle(fmt::format("{} bytes, cut off in its {}", input.size(), field));
+    at += sizeof(T);
+    return *value;
+  };
+  const auto version = take(uint16_t{}, "version");
+  if (version < 1 || version > 3)
     refuse_bundle(fmt::format("version {}", version),
                   "bundle with COMPRESSED_BUNDLE_FORMAT_VERSION=3, or without compression");
-  }
-  const auto method = header.take<uint16_t>("method");
-  if (method != kMethodZstd) {
+  const auto method = take(uint16_t{}, "method");
+  if (method != kMethodZstd)
     refuse_bundle(method == kMethodZlib ? "compression by zlib (method 0)"
                                         : fmt::format("compression by unknown method {}", method),
                   "bundle with an LLVM that has zstd, or without compression");
-  }
   uint64_t file_size = input.size();
-  if (version == 2) file_size = header.take<uint32_t>("file size");
-  if (version == 3) file_size = header.take<uint64_t>("file size");
-  const uint64_t unpacked_size = version == 3 ? header.take<uint64_t>("unpacked size")
-                                              : header.take<uint32_t>("unpacked size");
-  header.take<uint64_t>("hash");
-  if (file_size > input.size()) {
+  if (version == 2) file_size = take(uint32_t{}, "file size");
+  if (version == 3) file_size = take(uint64_t{}, "file size");
+  const uint64_t unpacked_size =
+      version == 3 ? take(uint64_t{}, "unpacked size") : take(uint32_t{}, "unpacked size");
+  take(uint64_t{}, "hash");
+  if (file_size > input.size())
     refuse_bundle(
         fmt::format("{} bytes, cut off: its header claims a file of {}", input.size(), file_size));
-  }
-  if (file_size < header.at()) {
-    refuse_bundle(
-        fmt::format("a header of {} bytes that claims a file of {}", header.at(), file_size));
-  }
+  if (file_size < at)
+    refuse_bundle(fmt::format("a header of {} bytes that claims a file of {}", at, file_size));
 
-  const std::span<const std::byte> packed = input.subspan(header.at(), file_size - header.at());
-  const unsigned long long frame_size = ZSTD_getFrameContentSize(packed.data(), packed.size());
-  if (frame_size == ZSTD_CONTENTSIZE_ERROR)
-    refuse_bundle(
-        fmt::format("{} bytes after the header that are not a zstd frame", packed.size()));
+  const std::span<const std::byte> packed = input.subspan(at, file_size - at);
   // Version 1 has no file size, so more bytes than the frame's may follow.
   const size_t frame = ZSTD_findFrameCompressedSize(packed.data(), packed.size());
   if (ZSTD_isError(frame) != 0) {
@@ -121,10 +94,11 @@ std::vector<std::byte> unpack_bundle(std::span<const std::byte> input) {
         fmt::format("a header that claims {} unpacked bytes, more than {}, the most for {} bytes",
                     unpacked_size, most, frame));
   }
-  if (frame_size != ZSTD_CONTENTSIZE_UNKNOWN && frame_size != unpacked_size) {
+  const unsigned long long claimed = ZSTD_getFrameContentSize(packed.data(), packed.size());
+  if (claimed != ZSTD_CONTENTSIZE_UNKNOWN && claimed != unpacked_size) {
     refuse_bundle(
         fmt::format("a header that claims {} unpacked bytes and a zstd frame that claims {}",
-                    unpacked_size, frame_size));
+                    unpacked_size, claimed));
   }
   if (!holds_bundle(packed.first(frame))) refuse_bundle("contents that are not an offload bundle");
   std::vector<std::byte> bundle(unpacked_size);

@@ -21,6 +21,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstring>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -29,9 +30,12 @@ namespace uptempo {
 
 namespace detail {
 inline constexpr std::string_view kBundleMagic = "__CLANG_OFFLOAD_BUNDLE__";  // unpacked
-}
+inline constexpr std::string_view kCompressedMagic = "CCOB";
 
-bool is_compressed_bundle(std::span<const std::byte> input) noexcept;
+inline bool begins_with(std::span<const std::byte> bytes, std::string_view magic) noexcept {
+  return bytes.size() >= magic.size() && std::memcmp(bytes.data(), magic.data(), magic.size()) == 0;
+}
+}  // namespace detail
 
 // Returns the bundle. Throws Error, which names the defect, for an unknown version or method, a
 // size that contradicts another one, contents that do not begin as an offload bundle, too many of

@@ -6,7 +6,6 @@
 #include <string>
 #include <utility>
 
-#include "engine/program/bytes.hpp"
 #include "engine/runtime/error.hpp"
 
 namespace uptempo::detail {
@@ -68,252 +67,238 @@ class Checker {
     return std::string(string_in(sections_[header_.e_shstrndx], section.sh_name));
   }
 
-  void read_header();
-  void read_segments();
-  void read_sections();
-  void check_strings(uint64_t index, std::string_view user) const;
-  void check_name(size_t index) const;
-  void check_memory(const Elf64_Shdr& section) const;
-  void check_end_of_segments() const;
-  void check_symbols(const Elf64_Shdr& table);
-  void check_variable(const Elf64_Sym& symbol, std::string_view name) const;
-  void check_relocations(const Elf64_Shdr& table) const;
-  void check_dynamic_relocation(const Elf64_Rela& relocation, const Elf64_Sym& symbol) const;
-  void check_notes(const Elf64_Shdr& section);
+  void read_header() {
+    const auto header = read_at<Elf64_Ehdr>(file_.bytes, 0);
+    if (!header) refuse("{} bytes, cut off in its header", file_.bytes.size());
+    header_ = *header;
+    if (header_.e_ident[EI_VERSION] != EV_CURRENT || header_.e_version != EV_CURRENT)
+      refuse("ELF version {}, not 1", header_.e_version);
+    if (header_.e_phentsize != sizeof(Elf64_Phdr) || header_.e_shentsize != sizeof(Elf64_Shdr)) {
+      refuse("program headers of {} bytes, not 56, or section headers of {} bytes, not 64",
+             header_.e_phentsize, header_.e_shentsize);
+    }
+    // ROCr has no extended numbering, which these values would ask for.
+    if (header_.e_phnum == PN_XNUM || header_.e_shnum == 0 || header_.e_shnum >= SHN_LORESERVE)
+      refuse("{} program headers and {} section headers", header_.e_phnum, header_.e_shnum);
+    if (!is_inside(header_.e_phoff, uint64_t{header_.e_phnum} * sizeof(Elf64_Phdr),
+                   file_.bytes.size()) ||
+        !is_inside(header_.e_shoff, uint64_t{header_.e_shnum} * sizeof(Elf64_Shdr),
+                   file_.bytes.size()))
+      refuse("{} bytes, cut off before its tables end", file_.bytes.size());
+  }
+
+  void read_segments() {
+    for (size_t i = 0; i < header_.e_phnum; ++i) {
+      const auto segment =
+          *read_at<Elf64_Phdr>(file_.bytes, header_.e_phoff + i * sizeof(Elf64_Phdr));
+      if (!is_inside(segment.p_offset, segment.p_filesz, file_.bytes.size()))
+        refuse("{} bytes, which segment {} exceeds", file_.bytes.size(), i);
+      if (segment.p_type != PT_LOAD) continue;
+      if (segment.p_filesz > segment.p_memsz)
+        refuse("segment {} with {} bytes in the file and {} in memory", i, segment.p_filesz,
+               segment.p_memsz);
+      // ROCr assumes the order of the ELF specification, and a first address of 0 (executable.cpp,
+      // LoadSegmentsV2 and getLoadBase).
+      if (file_.segments.empty() ? segment.p_vaddr != 0 : segment.p_vaddr < memory_bytes_)
+        refuse("segment {} at address 0x{:x}, which is not 0 or after the one before it", i,
+               segment.p_vaddr);
+      if (!is_inside(segment.p_vaddr, segment.p_memsz, UINT64_MAX))
+        refuse("segment {} at the end of the address space", i);
+      memory_bytes_ = segment.p_vaddr + segment.p_memsz;
+      file_.segments.push_back(segment);
+    }
+    if (memory_bytes_ == 0) refuse("no loaded segment");
+  }
+
+  void read_sections() {
+    // ROCr takes the size of the file from this table: the end of the section with the highest
+    // offset, or of the table (amd_elf_image.cpp, ElfSize). libelf reads no section behind it.
+    uint64_t highest = header_.e_shoff;
+    uint64_t end = highest + uint64_t{header_.e_shnum} * sizeof(Elf64_Shdr);
+    for (size_t i = 0; i < header_.e_shnum; ++i) {
+      const auto section =
+          *read_at<Elf64_Shdr>(file_.bytes, header_.e_shoff + i * sizeof(Elf64_Shdr));
+      if ((section.sh_type == SHT_NULL) != (i == 0))
+        refuse("section {} of type {}: only section 0 has type 0", i, section.sh_type);
+      const uint64_t size = section.sh_type == SHT_NOBITS ? 0 : section.sh_size;
+      if (!is_inside(section.sh_offset, size, file_.bytes.size()))
+        refuse("{} bytes, which section {} exceeds", file_.bytes.size(), i);
+      if (section.sh_offset > highest) {
+        highest = section.sh_offset;
+        end = section.sh_offset + size;
+      }
+      sections_.push_back(section);
+    }
+    const auto ends_later = [&](const Elf64_Shdr& section) {
+      return section.sh_type != SHT_NOBITS && section.sh_offset + section.sh_size > end;
+    };
+    if (std::ranges::any_of(sections_, ends_later) ||
+        header_.e_phoff + header_.e_phnum * sizeof(Elf64_Phdr) > end ||
+        header_.e_shoff + header_.e_shnum * sizeof(Elf64_Shdr) > end)
+      refuse("tables outside of the {} bytes that ROCr reads", end);
+    check_strings(header_.e_shstrndx, "section names");
+  }
+
+  // The table must end with a zero, so that each offset inside of it has a string.
+  void check_strings(uint64_t index, std::string_view user) const {
+    if (index >= sections_.size() || sections_[index].sh_type != SHT_STRTAB)
+      refuse("{} in section {}, which is no string table", user, index);
+    const std::span<const std::byte> table = contents(sections_[index]);
+    if (table.empty() || table.back() != std::byte{0})
+      refuse("{} in string table {}, which does not end with a zero", user, index);
+  }
+
+  void check_name(size_t index) const {
+    const Elf64_Shdr& section = sections_[index];
+    if (section.sh_name >= sections_[header_.e_shstrndx].sh_size)
+      refuse("section {} with a name outside of the names", index);
+    // ROCr 5.2 finds these by name and does not look at their types, which later releases do.
+    struct Known {
+      std::string_view name;
+      uint32_t type;
+    };
+    static constexpr Known kKnown[] = {
+        {".strtab", SHT_STRTAB}, {".symtab", SHT_SYMTAB}, {".note", SHT_NOTE}};
+    const std::string name = name_of(section);
+    for (const Known& known : kKnown) {
+      if (name == known.name && section.sh_type != known.type)
+        refuse("section '{}' of type {}, not {}", name, section.sh_type, known.type);
+    }
+  }
+
+  // A section that is loaded has its place in a segment.
+  void check_memory(const Elf64_Shdr& section) const {
+    if ((section.sh_flags & SHF_ALLOC) == 0 || section.sh_size == 0) return;
+    const bool has_bytes = section.sh_type != SHT_NOBITS;
+    for (const Elf64_Phdr& segment : file_.segments) {
+      const uint64_t into = section.sh_addr - segment.p_vaddr;
+      if (section.sh_addr >= segment.p_vaddr &&
+          is_inside(into, section.sh_size, has_bytes ? segment.p_filesz : segment.p_memsz) &&
+          (!has_bytes || section.sh_offset == segment.p_offset + into))
+        return;
+    }
+    refuse("section '{}' at address 0x{:x}, offset 0x{:x}, which no segment loads there",
+           name_of(section), section.sh_addr, section.sh_offset);
+  }
+
+  // ROCr allocates and clears memory up to the end of the last segment, which must be the end of a
+  // section. lld rounds the last segment up to whole pages if it has code.
+  void check_end_of_segments() const {
+    uint64_t end = 0;
+    for (const Elf64_Shdr& section : sections_) {
+      if ((section.sh_flags & SHF_ALLOC) != 0 && section.sh_size != 0)
+        end = std::max(end, section.sh_addr + section.sh_size);
+    }
+    constexpr uint64_t kPage = 64 << 10;
+    if (memory_bytes_ > (end + kPage - 1) / kPage * kPage)
+      refuse("segments of {} bytes, of which sections take {}", memory_bytes_, end);
+  }
+
+  void check_symbols(const Elf64_Shdr& table) {
+    check_strings(table.sh_link, "symbol names");
+    const Elf64_Shdr& names = sections_[table.sh_link];
+    if (table.sh_size % sizeof(Elf64_Sym) != 0)
+      refuse("a symbol table of {} bytes, which are no whole symbols", table.sh_size);
+    for (uint64_t at = 0; at < table.sh_size; at += sizeof(Elf64_Sym)) {
+      const auto symbol = *read_at<Elf64_Sym>(file_.bytes, table.sh_offset + at);
+      if (symbol.st_name >= names.sh_size)
+        refuse("symbol {} with a name outside of the names", at / sizeof(Elf64_Sym));
+      const std::string_view name = string_in(names, symbol.st_name);
+      const auto type = ELF64_ST_TYPE(symbol.st_info);
+      if (type == kKernelOfVersion2)
+        refuse("symbol '{}' of type {}, a kernel of code object version 2", name, type);
+      if (ELF64_ST_BIND(symbol.st_info) == STB_LOCAL) continue;
+      if (type == STT_OBJECT) check_variable(symbol, name);
+      if (symbol.st_shndx == SHN_UNDEF) continue;
+      const auto [same, is_new] = file_.symbols.try_emplace(name, symbol);
+      if (!is_new && same->second.st_value != symbol.st_value)
+        refuse("symbol '{}' at addresses 0x{:x} and 0x{:x}", name, same->second.st_value,
+               symbol.st_value);
+    }
+  }
+
+  // Variables and kernel descriptors: ROCr asks for their section, and for their address in memory.
+  void check_variable(const Elf64_Sym& symbol, std::string_view name) const {
+    if (symbol.st_shndx == SHN_UNDEF || symbol.st_shndx >= sections_.size())
+      refuse("variable '{}' in section {}, which does not exist", name, symbol.st_shndx);
+    const Elf64_Shdr& section = sections_[symbol.st_shndx];
+    if (symbol.st_value >= memory_bytes_)
+      refuse("variable '{}' at address 0x{:x} of {} bytes of memory", name, symbol.st_value,
+             memory_bytes_);
+    if (section.sh_addralign >= UINT32_MAX)
+      refuse("variable '{}' in a section with alignment {}", name, section.sh_addralign);
+    if (name.ends_with(".kd") &&
+        ((section.sh_flags & SHF_ALLOC) == 0 || section.sh_type == SHT_NOBITS ||
+         symbol.st_value < section.sh_addr ||
+         !is_inside(symbol.st_value - section.sh_addr, kDescriptorBytes, section.sh_size)))
+      refuse("kernel descriptor '{}' at address 0x{:x}, which is not inside of its section", name,
+             symbol.st_value);
+  }
+
+  void check_relocations(const Elf64_Shdr& table) const {
+    if (table.sh_link >= sections_.size() || table.sh_info >= sections_.size() ||
+        (sections_[table.sh_link].sh_type != SHT_SYMTAB &&
+         sections_[table.sh_link].sh_type != SHT_DYNSYM))
+      refuse("relocations of section {} by symbols of section {}, which is no symbol table",
+             table.sh_info, table.sh_link);
+    if (table.sh_size % sizeof(Elf64_Rela) != 0)
+      refuse("relocations of {} bytes, which are no whole ones", table.sh_size);
+    const Elf64_Shdr& symbols = sections_[table.sh_link];
+    for (uint64_t at = 0; at < table.sh_size; at += sizeof(Elf64_Rela)) {
+      const auto relocation = *read_at<Elf64_Rela>(file_.bytes, table.sh_offset + at);
+      const uint64_t index = ELF64_R_SYM(relocation.r_info);
+      const auto symbol =
+          index < symbols.sh_size / sizeof(Elf64_Sym)
+              ? read_at<Elf64_Sym>(file_.bytes, symbols.sh_offset + index * sizeof(Elf64_Sym))
+              : std::nullopt;
+      if (!symbol) refuse("a relocation by symbol {}, which does not exist", index);
+      if (table.sh_info == 0) {
+        check_dynamic_relocation(relocation, *symbol);
+      } else if ((sections_[table.sh_info].sh_flags & SHF_ALLOC) != 0) {
+        // Left by the linker (--emit-relocs). ROCr ignores all types but those of version 1, for
+        // which it takes the address for an offset into the section.
+        const auto type = ELF64_R_TYPE(relocation.r_info);
+        if (type >= kAbsolute32Low && type <= kInitImage)
+          refuse("a relocation of type {} for the linker, which ROCr would apply again", type);
+      }
+    }
+  }
+
+  // executable.cpp, ApplyDynamicRelocation.
+  void check_dynamic_relocation(const Elf64_Rela& relocation, const Elf64_Sym& symbol) const {
+    const auto symbol_type = ELF64_ST_TYPE(symbol.st_info);
+    if ((symbol_type == STT_OBJECT || symbol_type == STT_FUNC) && symbol.st_value >= memory_bytes_)
+      refuse("a relocation by a symbol at address 0x{:x} of {} bytes of memory", symbol.st_value,
+             memory_bytes_);
+    const auto type = ELF64_R_TYPE(relocation.r_info);
+    const uint64_t size = type == kAbsolute32Low || type == kAbsolute32High ? 4 : 8;
+    if (!is_inside(relocation.r_offset, size, memory_bytes_))
+      refuse("a relocation at address 0x{:x} of {} bytes of memory", relocation.r_offset,
+             memory_bytes_);
+  }
+
+  // ROCr searches all notes of a section (amd_elf_image.cpp, getNote).
+  void check_notes(const Elf64_Shdr& section) {
+    const std::span<const std::byte> notes = contents(section);
+    for (uint64_t at = 0; at < notes.size();) {
+      const auto note = read_at<Elf64_Nhdr>(notes, at);
+      at += sizeof(Elf64_Nhdr);
+      const auto padded = [](uint32_t size) { return (uint64_t{size} + 3) / 4 * 4; };
+      if (!note || !is_inside(at, padded(note->n_namesz) + padded(note->n_descsz), notes.size()))
+        refuse("section '{}' with a note that is cut off", name_of(section));
+      const std::string_view name(reinterpret_cast<const char*>(notes.data() + at), note->n_namesz);
+      at += padded(note->n_namesz);
+      if (note->n_type == kNoteMetadata && name.starts_with("AMDGPU") && !file_.metadata)
+        file_.metadata = notes.subspan(at, note->n_descsz);
+      at += padded(note->n_descsz);
+    }
+  }
 
   ElfFile file_;
   Elf64_Ehdr header_{};
   std::vector<Elf64_Shdr> sections_;
   uint64_t memory_bytes_ = 0;  // that ROCr allocates: up to the end of the last segment
 };
-
-void Checker::read_header() {
-  const auto header = read_at<Elf64_Ehdr>(file_.bytes, 0);
-  if (!header) refuse("{} bytes, cut off in its header", file_.bytes.size());
-  header_ = *header;
-  if (header_.e_ident[EI_VERSION] != EV_CURRENT || header_.e_version != EV_CURRENT)
-    refuse("ELF version {}, not 1", header_.e_version);
-  if (header_.e_phentsize != sizeof(Elf64_Phdr) || header_.e_shentsize != sizeof(Elf64_Shdr)) {
-    refuse("program headers of {} bytes, not 56, or section headers of {} bytes, not 64",
-           header_.e_phentsize, header_.e_shentsize);
-  }
-  // ROCr has no extended numbering, which these values would ask for.
-  if (header_.e_phnum == PN_XNUM || header_.e_shnum == 0 || header_.e_shnum >= SHN_LORESERVE)
-    refuse("{} program headers and {} section headers", header_.e_phnum, header_.e_shnum);
-  if (!is_inside(header_.e_phoff, uint64_t{header_.e_phnum} * sizeof(Elf64_Phdr),
-                 file_.bytes.size()) ||
-      !is_inside(header_.e_shoff, uint64_t{header_.e_shnum} * sizeof(Elf64_Shdr),
-                 file_.bytes.size()))
-    refuse("{} bytes, cut off before its tables end", file_.bytes.size());
-}
-
-void Checker::read_segments() {
-  for (size_t i = 0; i < header_.e_phnum; ++i) {
-    const auto segment =
-        *read_at<Elf64_Phdr>(file_.bytes, header_.e_phoff + i * sizeof(Elf64_Phdr));
-    if (!is_inside(segment.p_offset, segment.p_filesz, file_.bytes.size()))
-      refuse("{} bytes, which segment {} exceeds", file_.bytes.size(), i);
-    if (segment.p_type != PT_LOAD) continue;
-    if (segment.p_filesz > segment.p_memsz)
-      refuse("segment {} with {} bytes in the file and {} in memory", i, segment.p_filesz,
-             segment.p_memsz);
-    // ROCr assumes the order of the ELF specification, and a first address of 0 (executable.cpp,
-    // LoadSegmentsV2 and getLoadBase).
-    if (file_.segments.empty() ? segment.p_vaddr != 0 : segment.p_vaddr < memory_bytes_)
-      refuse("segment {} at address 0x{:x}, which is not 0 or after the one before it", i,
-             segment.p_vaddr);
-    if (!is_inside(segment.p_vaddr, segment.p_memsz, UINT64_MAX))
-      refuse("segment {} at the end of the address space", i);
-    memory_bytes_ = segment.p_vaddr + segment.p_memsz;
-    file_.segments.push_back(segment);
-  }
-  if (memory_bytes_ == 0) refuse("no loaded segment");
-}
-
-void Checker::read_sections() {
-  // ROCr takes the size of the file from this table: the end of the section with the highest
-  // offset, or of the table (amd_elf_image.cpp, ElfSize). libelf reads no section behind it.
-  uint64_t highest = header_.e_shoff;
-  uint64_t end = highest + uint64_t{header_.e_shnum} * sizeof(Elf64_Shdr);
-  for (size_t i = 0; i < header_.e_shnum; ++i) {
-    const auto section =
-        *read_at<Elf64_Shdr>(file_.bytes, header_.e_shoff + i * sizeof(Elf64_Shdr));
-    if ((section.sh_type == SHT_NULL) != (i == 0))
-      refuse("section {} of type {}: only section 0 has type 0", i, section.sh_type);
-    const uint64_t size = section.sh_type == SHT_NOBITS ? 0 : section.sh_size;
-    if (!is_inside(section.sh_offset, size, file_.bytes.size()))
-      refuse("{} bytes, which section {} exceeds", file_.bytes.size(), i);
-    if (section.sh_offset > highest) {
-      highest = section.sh_offset;
-      end = section.sh_offset + size;
-    }
-    sections_.push_back(section);
-  }
-  const auto ends_later = [&](const Elf64_Shdr& section) {
-    return section.sh_type != SHT_NOBITS && section.sh_offset + section.sh_size > end;
-  };
-  if (std::ranges::any_of(sections_, ends_later) ||
-      header_.e_phoff + header_.e_phnum * sizeof(Elf64_Phdr) > end ||
-      header_.e_shoff + header_.e_shnum * sizeof(Elf64_Shdr) > end)
-    refuse("tables outside of the {} bytes that ROCr reads", end);
-  check_strings(header_.e_shstrndx, "section names");
-}
-
-// The table must end with a zero, so that each offset inside of it has a string.
-void Checker::check_strings(uint64_t index, std::string_view user) const {
-  if (index >= sections_.size() || sections_[index].sh_type != SHT_STRTAB)
-    refuse("{} in section {}, which is no string table", user, index);
-  const std::span<const std::byte> table = contents(sections_[index]);
-  if (table.empty() || table.back() != std::byte{0})
-    refuse("{} in string table {}, which does not end with a zero", user, index);
-}
-
-void Checker::check_name(size_t index) const {
-  const Elf64_Shdr& section = sections_[index];
-  if (section.sh_name >= sections_[header_.e_shstrndx].sh_size)
-    refuse("section {} with a name outside of the names", index);
-  // ROCr 5.2 finds these by name and does not look at their types, which later releases do.
-  struct Known {
-    std::string_view name;
-    uint32_t type;
-  };
-  static constexpr Known kKnown[] = {
-      {".strtab", SHT_STRTAB}, {".symtab", SHT_SYMTAB}, {".note", SHT_NOTE}};
-  const std::string name = name_of(section);
-  for (const Known& known : kKnown) {
-    if (name == known.name && section.sh_type != known.type)
-      refuse("section '{}' of type {}, not {}", name, section.sh_type, known.type);
-  }
-}
-
-// A section that is loaded has its place in a segment.
-void Checker::check_memory(const Elf64_Shdr& section) const {
-  if ((section.sh_flags & SHF_ALLOC) == 0 || section.sh_size == 0) return;
-  const bool has_bytes = section.sh_type != SHT_NOBITS;
-  for (const Elf64_Phdr& segment : file_.segments) {
-    const uint64_t into = section.sh_addr - segment.p_vaddr;
-    if (section.sh_addr >= segment.p_vaddr &&
-        is_inside(into, section.sh_size, has_bytes ? segment.p_filesz : segment.p_memsz) &&
-        (!has_bytes || section.sh_offset == segment.p_offset + into))
-      return;
-  }
-  refuse("section '{}' at address 0x{:x}, offset 0x{:x}, which no segment loads there",
-         name_of(section), section.sh_addr, section.sh_offset);
-}
-
-// ROCr allocates and clears memory up to the end of the last segment, which must be the end of a
-// section. lld rounds the last segment up to whole pages if it has code.
-void Checker::check_end_of_segments() const {
-  uint64_t end = 0;
-  for (const Elf64_Shdr& section : sections_) {
-    if ((section.sh_flags & SHF_ALLOC) != 0 && section.sh_size != 0)
-      end = std::max(end, section.sh_addr + section.sh_size);
-  }
-  constexpr uint64_t kPage = 64 << 10;
-  if (memory_bytes_ > (end + kPage - 1) / kPage * kPage)
-    refuse("segments of {} bytes, of which sections take {}", memory_bytes_, end);
-}
-
-void Checker::check_symbols(const Elf64_Shdr& table) {
-  check_strings(table.sh_link, "symbol names");
-  const Elf64_Shdr& names = sections_[table.sh_link];
-  if (table.sh_size % sizeof(Elf64_Sym) != 0)
-    refuse("a symbol table of {} bytes, which are no whole symbols", table.sh_size);
-  for (uint64_t at = 0; at < table.sh_size; at += sizeof(Elf64_Sym)) {
-    const auto symbol = *read_at<Elf64_Sym>(file_.bytes, table.sh_offset + at);
-    if (symbol.st_name >= names.sh_size)
-      refuse("symbol {} with a name outside of the names", at / sizeof(Elf64_Sym));
-    const std::string_view name = string_in(names, symbol.st_name);
-    const auto type = ELF64_ST_TYPE(symbol.st_info);
-    if (type == kKernelOfVersion2)
-      refuse("symbol '{}' of type {}, a kernel of code object version 2", name, type);
-    if (ELF64_ST_BIND(symbol.st_info) == STB_LOCAL) continue;
-    if (type == STT_OBJECT) check_variable(symbol, name);
-    if (symbol.st_shndx == SHN_UNDEF) continue;
-    const auto [same, is_new] = file_.symbols.try_emplace(name, symbol);
-    if (!is_new && same->second.st_value != symbol.st_value)
-      refuse("symbol '{}' at addresses 0x{:x} and 0x{:x}", name, same->second.st_value,
-             symbol.st_value);
-  }
-}
-
-// Variables and kernel descriptors: ROCr asks for their section, and for their address in memory.
-void Checker::check_variable(const Elf64_Sym& symbol, std::string_view name) const {
-  if (symbol.st_shndx == SHN_UNDEF || symbol.st_shndx >= sections_.size())
-    refuse("variable '{}' in section {}, which does not exist", name, symbol.st_shndx);
-  const Elf64_Shdr& section = sections_[symbol.st_shndx];
-  if (symbol.st_value >= memory_bytes_)
-    refuse("variable '{}' at address 0x{:x} of {} bytes of memory", name, symbol.st_value,
-           memory_bytes_);
-  if (section.sh_addralign >= UINT32_MAX)
-    refuse("variable '{}' in a section with alignment {}", name, section.sh_addralign);
-  if (name.ends_with(".kd") &&
-      ((section.sh_flags & SHF_ALLOC) == 0 || section.sh_type == SHT_NOBITS ||
-       symbol.st_value < section.sh_addr ||
-       !is_inside(symbol.st_value - section.sh_addr, kDescriptorBytes, section.sh_size)))
-    refuse("kernel descriptor '{}' at address 0x{:x}, which is not inside of its section", name,
-           symbol.st_value);
-}
-
-void Checker::check_relocations(const Elf64_Shdr& table) const {
-  if (table.sh_link >= sections_.size() || table.sh_info >= sections_.size() ||
-      (sections_[table.sh_link].sh_type != SHT_SYMTAB &&
-       sections_[table.sh_link].sh_type != SHT_DYNSYM))
-    refuse("relocations of section {} by symbols of section {}, which is no symbol table",
-           table.sh_info, table.sh_link);
-  if (table.sh_size % sizeof(Elf64_Rela) != 0)
-    refuse("relocations of {} bytes, which are no whole ones", table.sh_size);
-  const Elf64_Shdr& symbols = sections_[table.sh_link];
-  for (uint64_t at = 0; at < table.sh_size; at += sizeof(Elf64_Rela)) {
-    const auto relocation = *read_at<Elf64_Rela>(file_.bytes, table.sh_offset + at);
-    const uint64_t index = ELF64_R_SYM(relocation.r_info);
-    const auto symbol =
-        index < symbols.sh_size / sizeof(Elf64_Sym)
-            ? read_at<Elf64_Sym>(file_.bytes, symbols.sh_offset + index * sizeof(Elf64_Sym))
-            : std::nullopt;
-    if (!symbol) refuse("a relocation by symbol {}, which does not exist", index);
-    if (table.sh_info == 0) {
-      check_dynamic_relocation(relocation, *symbol);
-    } else if ((sections_[table.sh_info].sh_flags & SHF_ALLOC) != 0) {
-      // Left by the linker (--emit-relocs). ROCr ignores all types but those of version 1, for
-      // which it takes the address for an offset into the section.
-      const auto type = ELF64_R_TYPE(relocation.r_info);
-      if (type >= kAbsolute32Low && type <= kInitImage)
-        refuse("a relocation of type {} for the linker, which ROCr would apply again", type);
-    }
-  }
-}
-
-// executable.cpp, ApplyDynamicRelocation.
-void Checker::check_dynamic_relocation(const Elf64_Rela& relocation,
-                                       const Elf64_Sym& symbol) const {
-  const auto symbol_type = ELF64_ST_TYPE(symbol.st_info);
-  if ((symbol_type == STT_OBJECT || symbol_type == STT_FUNC) && symbol.st_value >= memory_bytes_)
-    refuse("a relocation by a symbol at address 0x{:x} of {} bytes of memory", symbol.st_value,
-           memory_bytes_);
-  const auto type = ELF64_R_TYPE(relocation.r_info);
-  const uint64_t size = type == kAbsolute32Low || type == kAbsolute32High ? 4 : 8;
-  if (!is_inside(relocation.r_offset, size, memory_bytes_))
-    refuse("a relocation at address 0x{:x} of {} bytes of memory", relocation.r_offset,
-           memory_bytes_);
-}
-
-// ROCr searches all notes of a section (amd_elf_image.cpp, getNote).
-void Checker::check_notes(const Elf64_Shdr& section) {
-  const std::span<const std::byte> notes = contents(section);
-  for (uint64_t at = 0; at < notes.size();) {
-    const auto note = read_at<Elf64_Nhdr>(notes, at);
-    at += sizeof(Elf64_Nhdr);
-    const auto padded = [](uint32_t size) { return (uint64_t{size} + 3) / 4 * 4; };
-    if (!note || !is_inside(at, padded(note->n_namesz) + padded(note->n_descsz), notes.size()))
-      refuse("section '{}' with a note that is cut off", name_of(section));
-    const std::string_view name(reinterpret_cast<const char*>(notes.data() + at), note->n_namesz);
-    at += padded(note->n_namesz);
-    if (note->n_type == kNoteMetadata && name.starts_with("AMDGPU") && !file_.metadata)
-      file_.metadata = notes.subspan(at, note->n_descsz);
-    at += padded(note->n_descsz);
-  }
-}
 
 }  // namespace
 

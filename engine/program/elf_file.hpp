@@ -14,6 +14,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -21,6 +22,16 @@
 #include <vector>
 
 namespace uptempo::detail {
+
+// The value at an offset of untrusted bytes, if it is inside. Copies, because the input may be
+// unaligned.
+template <class T>
+std::optional<T> read_at(std::span<const std::byte> bytes, uint64_t offset) {
+  if (offset > bytes.size() || bytes.size() - offset < sizeof(T)) return {};
+  T value;
+  std::memcpy(&value, bytes.data() + offset, sizeof value);
+  return value;
+}
 
 struct ElfFile {
   std::span<const std::byte> bytes;  // the file

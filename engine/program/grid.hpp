@@ -49,21 +49,17 @@ concept HasThreeSizes = requires(const T& size) {
 [[noreturn]] void refuse_blocks(uint64_t blocks_x, uint64_t blocks_y, uint64_t blocks_z,
                                 const aql::Size3& threads);
 
-}  // namespace detail
-
 // A number of workgroups, until threads() gives their size.
-class Blocks {
- public:
+struct Blocks {
   // Throws Error if a dimension has more than 2^32 - 1 work-items, which HIP and CUDA refuse, too.
   constexpr Grid threads(uint32_t x, uint32_t y = 1, uint32_t z = 1) const;
-  template <detail::HasThreeSizes T>
+  template <HasThreeSizes T>
   constexpr Grid threads(const T& size) const;
 
- private:
-  friend struct Grid;
-  constexpr Blocks(uint64_t x, uint64_t y, uint64_t z) noexcept : x_(x), y_(y), z_(z) {}
-  uint64_t x_, y_, z_;
+  uint64_t x, y, z;
 };
+
+}  // namespace detail
 
 struct Grid {
   aql::Size3 items;
@@ -79,11 +75,11 @@ struct Grid {
       : items{x, y, z}, workgroup{std::min(x, 64u), 1, 1}, dimensions(3) {}
 
   // The grid has as many dimensions as sizes need that are not 1.
-  static constexpr Blocks blocks(uint64_t x, uint64_t y = 1, uint64_t z = 1) noexcept {
+  static constexpr detail::Blocks blocks(uint64_t x, uint64_t y = 1, uint64_t z = 1) noexcept {
     return {x, y, z};
   }
   template <detail::HasThreeSizes T>
-  static constexpr Blocks blocks(const T& size) noexcept {
+  static constexpr detail::Blocks blocks(const T& size) noexcept {
     return {size.x, size.y, size.z};
   }
 
@@ -100,21 +96,21 @@ struct Grid {
   friend constexpr bool operator==(const Grid&, const Grid&) = default;
 };
 
-constexpr Grid Blocks::threads(uint32_t x, uint32_t y, uint32_t z) const {
+constexpr Grid detail::Blocks::threads(uint32_t size_x, uint32_t size_y, uint32_t size_z) const {
   const auto fits = [](uint64_t blocks, uint32_t size) {
     return blocks <= UINT32_MAX && blocks * size <= UINT32_MAX;
   };
-  if (!fits(x_, x) || !fits(y_, y) || !fits(z_, z)) [[unlikely]]
-    detail::refuse_blocks(x_, y_, z_, {x, y, z});
-  Grid grid{static_cast<uint32_t>(x_ * x), static_cast<uint32_t>(y_ * y),
-            static_cast<uint32_t>(z_ * z)};
-  grid.workgroup = {x, y, z};
+  if (!fits(x, size_x) || !fits(y, size_y) || !fits(z, size_z)) [[unlikely]]
+    refuse_blocks(x, y, z, {size_x, size_y, size_z});
+  Grid grid{static_cast<uint32_t>(x * size_x), static_cast<uint32_t>(y * size_y),
+            static_cast<uint32_t>(z * size_z)};
+  grid.workgroup = {size_x, size_y, size_z};
   grid.dimensions = aql::dimensions_of(grid.items);
   return grid;
 }
 
 template <detail::HasThreeSizes T>
-constexpr Grid Blocks::threads(const T& size) const {
+constexpr Grid detail::Blocks::threads(const T& size) const {
   return threads(size.x, size.y, size.z);
 }
 

@@ -1,13 +1,46 @@
 #include "engine/program/kernel_names.hpp"
 
+#include <cxxabi.h>
 #include <hsa/hsa_ven_amd_loader.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <memory>
 
-namespace uptempo::detail {
+namespace uptempo {
 namespace {
 
-struct Search {
+// Returns the position of the bracket that the last character of `text` closes, or npos.
+size_t opening_of_last(std::string_view text) {
+  int depth = 0;
+  for (size_t i = text.size(); i-- > 0;) {
+    if (text[i] == ')') ++depth;
+    if (text[i] == '(' && --depth == 0) return i;
+  }
+  return std::string_view::npos;
+}
+
+// Returns the C++ name without its parameters.
+std::string_view without_parameters(std::string_view name) {
+  if (!name.ends_with(')')) return name;
+  const size_t begin = opening_of_last(name);
+  return begin == std::string_view::npos ? name : name.substr(0, begin);
+}
+
+// Position after the return type, which the demangler prints for templates only.
+size_t end_of_return_type(std::string_view name) {
+  int depth = 0;
+  size_t end = 0;
+  const size_t parameters = without_parameters(name).size();
+  for (size_t i = 0; i < parameters; ++i) {
+    if (name[i] == '<' || name[i] == '(') ++depth;
+    if (name[i] == '>' || name[i] == ')') --depth;
+    if (name[i] == ' ' && depth == 0) end = i + 1;
+  }
+  return end;
+}
+
+struct KernelSearch {
   hsa_agent_t agent;
   uint64_t object;
   std::string name;
@@ -15,7 +48,7 @@ struct Search {
 
 hsa_status_t compare_symbol(hsa_executable_t, hsa_agent_t, hsa_executable_symbol_t symbol,
                             void* data) {
-  Search& search = *static_cast<Search*>(data);
+  KernelSearch& search = *static_cast<KernelSearch*>(data);
   hsa_symbol_kind_t kind{};
   uint64_t object = 0;
   if (hsa_executable_symbol_get_info(symbol, HSA_EXECUTABLE_SYMBOL_INFO_TYPE, &kind) !=
@@ -35,12 +68,37 @@ hsa_status_t compare_symbol(hsa_executable_t, hsa_agent_t, hsa_executable_symbol
 
 // Inside of ROCr's iteration, because its lock keeps the executable from being destroyed.
 hsa_status_t search_executable(hsa_executable_t executable, void* data) {
-  Search& search = *static_cast<Search*>(data);
+  KernelSearch& search = *static_cast<KernelSearch*>(data);
   hsa_executable_iterate_agent_symbols(executable, search.agent, compare_symbol, data);
   return search.name.empty() ? HSA_STATUS_SUCCESS : HSA_STATUS_INFO_BREAK;
 }
 
 }  // namespace
+
+std::string cpp_name(const std::string& symbol) {
+  int status = 0;
+  // clang appends ".intern.<hash>" and the like to symbols that are not visible to other files.
+  const std::string mangled = symbol.substr(0, symbol.find('.'));
+  const std::unique_ptr<char, decltype(&std::free)> name(
+      abi::__cxa_demangle(mangled.c_str(), nullptr, nullptr, &status), &std::free);
+  // It also reads the encoding of a type, such as "i" for int.
+  if (status != 0 || !symbol.starts_with("_Z")) return symbol;
+  const std::string_view whole = name.get();
+  return std::string(whole.substr(end_of_return_type(whole)));
+}
+
+std::vector<size_t> kernels_named(std::string_view name, std::span<const std::string> symbols) {
+  std::vector<size_t> exact, without;
+  for (size_t i = 0; i < symbols.size(); ++i) {
+    if (symbols[i] == name) return {i};
+    const std::string cpp = cpp_name(symbols[i]);
+    if (cpp == name) exact.push_back(i);
+    if (without_parameters(cpp) == name) without.push_back(i);
+  }
+  return exact.empty() ? without : exact;
+}
+
+namespace detail {
 
 KernelNames& KernelNames::of_process() {
   static KernelNames* const instance = new KernelNames;
@@ -49,31 +107,22 @@ KernelNames& KernelNames::of_process() {
 
 void KernelNames::add(uint64_t object, std::string_view name, const void* owner) {
   const std::lock_guard lock(mutex_);
-  Entry& entry = entries_[object];
-  unloaded_ -= entry.unloaded != 0;
-  entry = {.name = std::string(name), .owner = owner, .unloaded = 0};
+  entries_[object] = {.name = std::string(name), .owner = owner};
 }
 
 void KernelNames::unload(const void* owner) noexcept {
   const std::lock_guard lock(mutex_);
-  for (auto& [object, entry] : entries_) {
-    if (entry.owner != owner || entry.unloaded != 0) continue;
-    entry.unloaded = ++unloads_;
-    ++unloaded_;
-  }
-  for (; unloaded_ > kMostUnloaded; --unloaded_) {
-    const auto age = [](const auto& each) {
-      return each.second.unloaded != 0 ? each.second.unloaded : UINT64_MAX;
-    };
-    entries_.erase(std::ranges::min_element(entries_, {}, age));
-  }
+  if (entries_.size() > kMost)
+    std::erase_if(entries_, [](const auto& each) { return each.second.unloaded; });
+  for (auto& [object, entry] : entries_)
+    if (entry.owner == owner) entry.unloaded = true;
 }
 
 std::string KernelNames::find(uint64_t object) const {
   const std::lock_guard lock(mutex_);
   const auto found = entries_.find(object);
   if (found == entries_.end()) return {};
-  return found->second.unloaded == 0 ? found->second.name : found->second.name + " (unloaded)";
+  return found->second.name + (found->second.unloaded ? " (unloaded)" : "");
 }
 
 std::string name_of_kernel(uint64_t object, hsa_agent_t agent) {
@@ -84,9 +133,10 @@ std::string name_of_kernel(uint64_t object, hsa_agent_t agent) {
       HSA_STATUS_SUCCESS)
     return known;
   if (loader.hsa_ven_amd_loader_iterate_executables == nullptr) return known;  // an older table
-  Search search{.agent = agent, .object = object, .name = {}};
+  KernelSearch search{.agent = agent, .object = object, .name = {}};
   loader.hsa_ven_amd_loader_iterate_executables(search_executable, &search);
   return search.name.empty() ? known : search.name;
 }
 
-}  // namespace uptempo::detail
+}  // namespace detail
+}  // namespace uptempo

@@ -1,28 +1,49 @@
-// KernelNames: names of kernels by the address in their packets (kernel_object). Private.
+// Names of kernels. Private.
 //
-// Programs add the kernels that they have looked up. Their names stay after the program has been
-// unloaded, marked as such, because a hung packet may still name them; the last kMostUnloaded of
-// them are kept. Kernels that others have loaded, as HIP does, are found in ROCr's list of
-// executables; those that hip::kernel has found are also added, because errors call nothing of HSA.
-// They stay until another kernel has their address.
+// A kernel is found by its symbol or by its name in a C++ source:
+//
+//   symbol                        "_Z5scaleIdEvPT_S0_", or "axpy" if it is extern "C"
+//   C++ name, with parameters     "scale<double>(double*, double)", as the demangler prints them
+//   C++ name without parameters   "scale<double>"
+//
+// A symbol has precedence, then a name with parameters.
+//
+// KernelNames: the names by the address in their packets (kernel_object). Programs add the kernels
+// that they have looked up. Their names stay after the program has been unloaded, marked as such,
+// because a hung packet may still name them; beyond kMost names, the next unloading removes them.
+// Kernels that others have loaded, as HIP does, are found in ROCr's list of executables; those that
+// hip::kernel has found are also added, because errors call nothing of HSA. They stay until another
+// kernel has their address.
 //
 // Thread safety: every function may be called from any thread.
-// Cost: a lock and a map; not for the submit path.
+// Cost of KernelNames: a lock and a map; not for the submit path.
 #pragma once
 
 #include <hsa/hsa.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <mutex>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
-namespace uptempo::detail {
+namespace uptempo {
+
+// Returns the C++ name of a symbol with its parameters, without the return type of a template, or
+// the symbol itself if it is not a mangled name.
+std::string cpp_name(const std::string& symbol);
+
+// Returns the indices of the symbols that the name refers to: none, one, or several overloads.
+std::vector<size_t> kernels_named(std::string_view name, std::span<const std::string> symbols);
+
+namespace detail {
 
 class KernelNames {
  public:
-  static constexpr size_t kMostUnloaded = 256;
+  static constexpr size_t kMost = 256;
 
   // The names of the process. Never destroyed.
   static KernelNames& of_process();
@@ -39,16 +60,15 @@ class KernelNames {
   struct Entry {
     std::string name;
     const void* owner;
-    uint64_t unloaded;  // place in the order of unloading; 0: loaded
+    bool unloaded = false;
   };
   mutable std::mutex mutex_;
   std::map<uint64_t, Entry> entries_;
-  uint64_t unloads_ = 0;
-  size_t unloaded_ = 0;  // entries
 };
 
 // As KernelNames::find(), and then looks through all executables that ROCr has loaded for the
 // agent. Empty if there is none with this kernel. Takes ROCr's loader lock.
 std::string name_of_kernel(uint64_t object, hsa_agent_t agent);
 
-}  // namespace uptempo::detail
+}  // namespace detail
+}  // namespace uptempo

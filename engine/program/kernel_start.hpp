@@ -5,8 +5,8 @@
 //     if (kernel.packet) ...  // reads its packet in the ring
 //
 // Thread safety: pure functions.
-// Sources: LLVM AMDGPU User Guide, "Kernel Descriptor", "Initial Kernel Execution State", "Code
-// Object V5 Metadata".
+// Sources: LLVM AMDGPU User Guide, "Kernel Descriptor", "Initial Kernel Execution State",
+// "Preloaded Kernel Arguments", "Code Object V5 Metadata".
 #pragma once
 
 #include <cstddef>

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <limits>
 #include <nlohmann/json.hpp>
-#include <optional>
 
 #include "engine/runtime/error.hpp"
 
@@ -22,14 +21,17 @@ constexpr KindName kKindNames[] = {
     {"by_value", ArgumentKind::by_value},
     {"global_buffer", ArgumentKind::global_buffer},
     {"dynamic_shared_pointer", ArgumentKind::dynamic_shared_pointer},
-    {"sampler", ArgumentKind::sampler},
-    {"image", ArgumentKind::image},
-    {"pipe", ArgumentKind::pipe},
-    {"queue", ArgumentKind::queue},
+    {"sampler", ArgumentKind::unsupported},
+    {"image", ArgumentKind::unsupported},
+    {"pipe", ArgumentKind::unsupported},
+    {"queue", ArgumentKind::unsupported},
     {"hidden_none", ArgumentKind::hidden_none},
-    {"hidden_global_offset_x", ArgumentKind::hidden_global_offset_x},
-    {"hidden_global_offset_y", ArgumentKind::hidden_global_offset_y},
-    {"hidden_global_offset_z", ArgumentKind::hidden_global_offset_z},
+    {"hidden_global_offset_x", ArgumentKind::hidden_none},
+    {"hidden_global_offset_y", ArgumentKind::hidden_none},
+    {"hidden_global_offset_z", ArgumentKind::hidden_none},
+    {"hidden_multigrid_sync_arg", ArgumentKind::hidden_none},
+    {"hidden_default_queue", ArgumentKind::hidden_none},
+    {"hidden_completion_action", ArgumentKind::hidden_none},
     {"hidden_block_count_x", ArgumentKind::hidden_block_count_x},
     {"hidden_block_count_y", ArgumentKind::hidden_block_count_y},
     {"hidden_block_count_z", ArgumentKind::hidden_block_count_z},
@@ -43,9 +45,6 @@ constexpr KindName kKindNames[] = {
     {"hidden_private_base", ArgumentKind::hidden_private_base},
     {"hidden_shared_base", ArgumentKind::hidden_shared_base},
     {"hidden_queue_ptr", ArgumentKind::hidden_queue_ptr},
-    {"hidden_multigrid_sync_arg", ArgumentKind::hidden_multigrid_sync_arg},
-    {"hidden_default_queue", ArgumentKind::hidden_default_queue},
-    {"hidden_completion_action", ArgumentKind::hidden_completion_action},
     {"hidden_dynamic_lds_size", ArgumentKind::hidden_dynamic_lds_size},
     {"hidden_printf_buffer", ArgumentKind::hidden_printf_buffer},
     {"hidden_hostcall_buffer", ArgumentKind::hidden_hostcall_buffer},
@@ -64,63 +63,65 @@ constexpr KindName kKindNames[] = {
 
 // Looks at MessagePack before it becomes a json value: nlohmann's reader recurses into lists and
 // maps, so that a few kilobytes of nested lists would overflow the stack.
-class DepthCheck final : public nlohmann::json_sax<json> {
+class DepthCheck : public nlohmann::detail::json_sax_acceptor<json> {
  public:
   // Metadata has five levels: all, kernels, one kernel, its arguments, one argument.
   static constexpr size_t kMost = 16;
   bool is_too_deep() const noexcept { return depth_ > kMost; }
 
-  bool start_object(size_t) override { return ++depth_ <= kMost; }
-  bool start_array(size_t) override { return ++depth_ <= kMost; }
-  bool end_object() override { return --depth_, true; }
-  bool end_array() override { return --depth_, true; }
-  bool null() override { return true; }
-  bool boolean(bool) override { return true; }
-  bool number_integer(number_integer_t) override { return true; }
-  bool number_unsigned(number_unsigned_t) override { return true; }
-  bool number_float(number_float_t, const string_t&) override { return true; }
-  bool string(string_t&) override { return true; }
-  bool binary(binary_t&) override { return true; }
-  bool key(string_t&) override { return true; }
-  bool parse_error(size_t, const std::string&, const nlohmann::detail::exception&) override {
-    return false;
-  }
+  bool start_object(size_t) { return ++depth_ <= kMost; }
+  bool start_array(size_t) { return ++depth_ <= kMost; }
+  bool end_object() { return --depth_, true; }
+  bool end_array() { return --depth_, true; }
 
  private:
   size_t depth_ = 0;
 };
 
-const json& member(const json& map, const char* key, std::string_view where) {
-  if (!map.is_object()) refuse(fmt::format("{} is not a map", where));
-  const auto found = map.find(key);
-  if (found == map.end()) refuse(fmt::format("{} has no '{}'", where, key));
-  return *found;
-}
-
-uint32_t number(const json& value, const char* key, std::string_view where) {
-  if (!value.is_number_unsigned() && !(value.is_number_integer() && value.get<int64_t>() >= 0)) {
-    refuse(fmt::format("'{}' of {} is not an unsigned number", key, where));
+// A map of the metadata. `where` names it in errors.
+class Map {
+ public:
+  Map(const json& map, std::string where) : map_(map), where_(std::move(where)) {
+    if (!map.is_object()) refuse(fmt::format("{} is not a map", where_));
   }
-  const auto wide = value.get<uint64_t>();
-  if (wide > std::numeric_limits<uint32_t>::max())
-    refuse(fmt::format("'{}' of {} is {}", key, where, wide));
-  return static_cast<uint32_t>(wide);
-}
 
-uint32_t number_in(const json& map, const char* key, std::string_view where) {
-  return number(member(map, key, where), key, where);
-}
+  const std::string& where() const noexcept { return where_; }
+  // Null if the map has no such key.
+  const json* find(const char* key) const {
+    const auto found = map_.find(key);
+    return found == map_.end() ? nullptr : &*found;
+  }
+  const json& at(const char* key) const {
+    const json* const found = find(key);
+    if (found == nullptr) refuse(fmt::format("{} has no '{}'", where_, key));
+    return *found;
+  }
+  // `value`: of this key, or one of its list.
+  uint32_t number(const char* key, const json& value) const {
+    if (!value.is_number_unsigned() && !(value.is_number_integer() && value.get<int64_t>() >= 0))
+      refuse(fmt::format("'{}' of {} is not an unsigned number", key, where_));
+    const auto wide = value.get<uint64_t>();
+    if (wide > std::numeric_limits<uint32_t>::max())
+      refuse(fmt::format("'{}' of {} is {}", key, where_, wide));
+    return static_cast<uint32_t>(wide);
+  }
+  uint32_t number(const char* key) const { return number(key, at(key)); }
+  std::string text(const char* key) const {
+    const json& value = at(key);
+    if (!value.is_string()) refuse(fmt::format("'{}' of {} is not a string", key, where_));
+    return value.get<std::string>();
+  }
+  std::string text_if_any(const char* key) const { return find(key) ? text(key) : std::string(); }
+  const json& list(const char* key) const {
+    const json& value = at(key);
+    if (!value.is_array()) refuse(fmt::format("'{}' of {} is not a list", key, where_));
+    return value;
+  }
 
-std::string text(const json& map, const char* key, std::string_view where) {
-  const json& value = member(map, key, where);
-  if (!value.is_string()) refuse(fmt::format("'{}' of {} is not a string", key, where));
-  return value.get<std::string>();
-}
-
-const json* optional_member(const json& map, const char* key) {
-  const auto found = map.find(key);
-  return found == map.end() ? nullptr : &*found;
-}
+ private:
+  const json& map_;
+  std::string where_;
+};
 
 // Only OpenCL C since 2.0 has partial workgroups: get_local_size() is smaller in one. HIP and older
 // OpenCL C launch whole ones, and their kernels compute indices with one size for all.
@@ -129,17 +130,14 @@ const json* optional_member(const json& map, const char* key) {
 // with them has that language, too. Compilers write `.type_name` for the arguments of OpenCL C only
 // (clang, CodeGenModule.cpp: GenKernelArgMetadata). LLVM 19 also writes `.uniform_work_group_size`
 // for kernels that require whole workgroups; LLVM 15 does not.
-bool allows_partial_workgroups(const json& map, const KernelMetadata& kernel,
-                               std::string_view where) {
-  if (const json* uniform = optional_member(map, ".uniform_work_group_size");
-      uniform != nullptr && number(*uniform, ".uniform_work_group_size", where) != 0)
+bool allows_partial_workgroups(const Map& map, const KernelMetadata& kernel) {
+  const char* const uniform = ".uniform_work_group_size";
+  if (map.find(uniform) != nullptr && map.number(uniform) != 0) return false;
+  if (const json* language = map.find(".language"); language == nullptr || *language != "OpenCL C")
     return false;
-  if (const json* language = optional_member(map, ".language");
-      language == nullptr || *language != "OpenCL C")
-    return false;
-  const json* const version = optional_member(map, ".language_version");
+  const json* const version = map.find(".language_version");
   if (version == nullptr || !version->is_array() || version->empty() ||
-      number(version->front(), ".language_version", where) < 2)
+      map.number(".language_version", version->front()) < 2)
     return false;
   return std::ranges::all_of(kernel.arguments, [](const ArgumentMetadata& argument) {
     return is_hidden(argument.kind) || !argument.type_name.empty();
@@ -151,63 +149,53 @@ bool has_explicit_arguments(const KernelMetadata& kernel) {
       kernel.arguments, [](const ArgumentMetadata& argument) { return !is_hidden(argument.kind); });
 }
 
-ArgumentMetadata read_argument(const json& map, const KernelMetadata& kernel,
-                               size_t number_of_argument) {
-  const std::string where =
-      fmt::format("argument {} of kernel '{}'", number_of_argument, kernel.name);
+ArgumentMetadata read_argument(const Map& map, uint32_t kernarg_size) {
   ArgumentMetadata argument;
-  argument.offset = number_in(map, ".offset", where);
-  argument.size = number_in(map, ".size", where);
-  argument.kind_name = text(map, ".value_kind", where);
-  std::optional<ArgumentKind> kind;
-  for (const KindName& entry : kKindNames) {
-    if (entry.name == argument.kind_name) kind = entry.kind;
-  }
-  if (!kind) refuse(fmt::format("{} has the unknown kind '{}'", where, argument.kind_name));
-  argument.kind = *kind;
-  if (optional_member(map, ".name") != nullptr) argument.name = text(map, ".name", where);
-  if (optional_member(map, ".type_name") != nullptr)
-    argument.type_name = text(map, ".type_name", where);
-  if (uint64_t{argument.offset} + argument.size > kernel.kernarg_size) {
-    refuse(fmt::format("{} takes bytes {} to {} of a block of {}", where, argument.offset,
-                       uint64_t{argument.offset} + argument.size, kernel.kernarg_size));
-  }
+  argument.offset = map.number(".offset");
+  argument.size = map.number(".size");
+  argument.kind_name = map.text(".value_kind");
+  argument.name = map.text_if_any(".name");
+  argument.type_name = map.text_if_any(".type_name");
+  const auto* const known = std::ranges::find(kKindNames, argument.kind_name, &KindName::name);
+  if (known == std::end(kKindNames))
+    refuse(fmt::format("{} has the unknown kind '{}'", map.where(), argument.kind_name));
+  argument.kind = known->kind;
+  if (const uint64_t end = uint64_t{argument.offset} + argument.size; end > kernarg_size)
+    refuse(fmt::format("{} takes bytes {} to {} of a block of {}", map.where(), argument.offset,
+                       end, kernarg_size));
   return argument;
 }
 
-KernelMetadata read_kernel(const json& map, size_t number_of_kernel) {
+KernelMetadata read_kernel(const json& entry, size_t number_of_kernel) {
   KernelMetadata kernel;
-  kernel.name = text(map, ".name", fmt::format("kernel {}", number_of_kernel));
-  const std::string where = fmt::format("kernel '{}'", kernel.name);
-  kernel.symbol = text(map, ".symbol", where);
-  kernel.kernarg_size = number_in(map, ".kernarg_segment_size", where);
-  kernel.kernarg_alignment = number_in(map, ".kernarg_segment_align", where);
-  kernel.group_segment_size = number_in(map, ".group_segment_fixed_size", where);
-  kernel.private_segment_size = number_in(map, ".private_segment_fixed_size", where);
-  kernel.max_workgroup_size = number_in(map, ".max_flat_workgroup_size", where);
-  kernel.wavefront_size = number_in(map, ".wavefront_size", where);
-  if (const json* dynamic = optional_member(map, ".uses_dynamic_stack")) {
+  kernel.name = Map(entry, fmt::format("kernel {}", number_of_kernel)).text(".name");
+  const Map map(entry, fmt::format("kernel '{}'", kernel.name));
+  kernel.symbol = map.text(".symbol");
+  kernel.kernarg_size = map.number(".kernarg_segment_size");
+  kernel.kernarg_alignment = map.number(".kernarg_segment_align");
+  kernel.max_workgroup_size = map.number(".max_flat_workgroup_size");
+  if (const json* dynamic = map.find(".uses_dynamic_stack")) {
     if (!dynamic->is_boolean())
-      refuse(fmt::format("'.uses_dynamic_stack' of {} is neither true nor false", where));
+      refuse(fmt::format("'.uses_dynamic_stack' of {} is neither true nor false", map.where()));
     kernel.uses_dynamic_stack = dynamic->get<bool>();
   }
-  if (const json* required = optional_member(map, ".reqd_workgroup_size")) {
+  if (const json* required = map.find(".reqd_workgroup_size")) {
     if (!required->is_array() || required->size() != 3)
-      refuse(fmt::format("'.reqd_workgroup_size' of {} is not a list of three", where));
+      refuse(fmt::format("'.reqd_workgroup_size' of {} is not a list of three", map.where()));
     for (size_t d = 0; d < 3; ++d)
-      kernel.required_workgroup_size[d] = number((*required)[d], ".reqd_workgroup_size", where);
+      kernel.required_workgroup_size[d] = map.number(".reqd_workgroup_size", (*required)[d]);
   }
   static constexpr const char* kMaxWorkgroups[] = {".max_num_workgroups_x", ".max_num_workgroups_y",
                                                    ".max_num_workgroups_z"};
   for (size_t d = 0; d < 3; ++d)
-    if (const json* most = optional_member(map, kMaxWorkgroups[d]))
-      kernel.max_workgroups[d] = number(*most, kMaxWorkgroups[d], where);
-  if (const json* arguments = optional_member(map, ".args")) {
-    if (!arguments->is_array()) refuse(fmt::format("'.args' of {} is not a list", where));
-    for (const json& argument : *arguments)
-      kernel.arguments.push_back(read_argument(argument, kernel, kernel.arguments.size()));
-  }
-  kernel.whole_workgroups = !allows_partial_workgroups(map, kernel, where);
+    if (map.find(kMaxWorkgroups[d]) != nullptr)
+      kernel.max_workgroups[d] = map.number(kMaxWorkgroups[d]);
+  for (const json& argument : map.find(".args") ? map.list(".args") : json::array())
+    kernel.arguments.push_back(read_argument(
+        Map(argument,
+            fmt::format("argument {} of kernel '{}'", kernel.arguments.size(), kernel.name)),
+        kernel.kernarg_size));
+  kernel.whole_workgroups = !allows_partial_workgroups(map, kernel);
   return kernel;
 }
 
@@ -226,12 +214,9 @@ ProgramMetadata read_metadata(std::span<const std::byte> message_pack) {
   if (!root.is_object()) refuse("MessagePack that is not a map");
 
   ProgramMetadata program;
-  const json& kernels = member(root, "amdhsa.kernels", "the metadata");
-  if (!kernels.is_array()) refuse("'amdhsa.kernels' is not a list");
-  for (const json& kernel : kernels) {
-    if (!kernel.is_object()) refuse("an entry of 'amdhsa.kernels' is not a map");
+  const Map map(root, "the metadata");
+  for (const json& kernel : map.list("amdhsa.kernels"))
     program.kernels.push_back(read_kernel(kernel, program.kernels.size()));
-  }
   // A kernel without explicit arguments shows no language of its own: it is like the others.
   const bool others_allow = std::ranges::any_of(program.kernels, has_explicit_arguments) &&
                             std::ranges::none_of(program.kernels, [](const KernelMetadata& kernel) {
@@ -239,7 +224,7 @@ ProgramMetadata read_metadata(std::span<const std::byte> message_pack) {
                             });
   for (KernelMetadata& kernel : program.kernels)
     if (!has_explicit_arguments(kernel) && !others_allow) kernel.whole_workgroups = true;
-  if (const json* printf = optional_member(root, "amdhsa.printf"))
+  if (const json* printf = map.find("amdhsa.printf"))
     program.has_printf = printf->is_array() && !printf->empty();
   return program;
 }

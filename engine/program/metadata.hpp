@@ -19,14 +19,10 @@ enum class ArgumentKind : uint8_t {
   by_value,
   global_buffer,           // an address of global memory
   dynamic_shared_pointer,  // an offset into LDS allocated at dispatch
-  sampler,
-  image,
-  pipe,
-  queue,
-  hidden_none,  // occupies space but is not read
-  hidden_global_offset_x,
-  hidden_global_offset_y,
-  hidden_global_offset_z,
+  unsupported,             // sampler, image, pipe, queue
+  // Not read, or always 0: AQL has no global offset, because a dispatch starts at 0; for device
+  // queue, completion action and synchronization of multi-device launches, 0 is "none".
+  hidden_none,
   hidden_block_count_x,
   hidden_block_count_y,
   hidden_block_count_z,
@@ -40,9 +36,6 @@ enum class ArgumentKind : uint8_t {
   hidden_private_base,
   hidden_shared_base,
   hidden_queue_ptr,
-  hidden_multigrid_sync_arg,
-  hidden_default_queue,
-  hidden_completion_action,
   hidden_dynamic_lds_size,
   hidden_printf_buffer,
   hidden_hostcall_buffer,
@@ -65,8 +58,6 @@ struct KernelMetadata {
   std::string symbol;  // "bitonic_sort.kd"
   uint32_t kernarg_size = 0;
   uint32_t kernarg_alignment = 0;
-  uint32_t group_segment_size = 0;                  // static, bytes per workgroup
-  uint32_t private_segment_size = 0;                // static, bytes per work-item
   uint32_t max_workgroup_size = 0;                  // work-items
   uint32_t required_workgroup_size[3] = {0, 0, 0};  // reqd_work_group_size; 0: any
   uint32_t max_workgroups[3] = {0, 0, 0};           // amdgpu_max_num_work_groups; 0: any
@@ -74,7 +65,6 @@ struct KernelMetadata {
   // the source is OpenCL C 2.0 or later, compiled without -cl-uniform-work-group-size. LLVM 15
   // does not record that option: its kernels count as compiled without.
   bool whole_workgroups = true;
-  uint32_t wavefront_size = 0;
   bool uses_dynamic_stack = false;
   std::vector<ArgumentMetadata> arguments;  // in order of declaration; hidden ones last
 };
@@ -89,7 +79,7 @@ struct ProgramMetadata {
 ProgramMetadata read_metadata(std::span<const std::byte> message_pack);
 
 // Makes hostcall buffer and device heap hidden_none: for a kernel that cannot call the host
-// (host_calls.hpp). The compiler declares both in any kernel for which it cannot prove the
+// (loaded_kernel.hpp). The compiler declares both in any kernel for which it cannot prove the
 // opposite: without optimization in all kernels, and LLVM 15 in all kernels of version 5 that ask
 // for their workgroup's size (LLVM, AMDGPUAttributor.cpp: funcRetrievesHostcallPtr and
 // funcRetrievesHeapPtr; AMDGPUHSAMetadataStreamer.cpp).

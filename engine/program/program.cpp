@@ -13,17 +13,16 @@
 #include <mutex>
 
 #include "engine/program/code_object.hpp"
-#include "engine/program/kernel_name.hpp"
 #include "engine/program/kernel_names.hpp"
 #include "engine/program/loaded_kernel.hpp"
-#include "engine/program/metadata.hpp"
 #include "engine/runtime/amd_extension.hpp"
+#include "engine/runtime/driver/driver_file.hpp"
 #include "engine/runtime/error.hpp"
 #include "engine/runtime/session.hpp"
 
 namespace uptempo {
 
-uint64_t KernelIdentity::next() noexcept {
+uint64_t detail::KernelIdentity::next() noexcept {
   static std::atomic<uint64_t> last{0};
   return last.fetch_add(1, std::memory_order_relaxed) + 1;
 }
@@ -67,45 +66,36 @@ Owned load(const Agent& agent, const CodeObject& code) {
   return owned;
 }
 
-[[noreturn]] void refuse_file(const std::filesystem::path& file, int error) {
+std::string read_file(const std::filesystem::path& file) {
+  if (std::optional<std::string> bytes = detail::contents_of(file.string()))
+    return *std::move(bytes);
   throw Error({.status = HSA_STATUS_ERROR_INVALID_FILE,
                .call = "Program",
                .asked = fmt::format("the code object in '{}'", file.string()),
-               .found = fmt::format("it cannot be read: {}", std::strerror(error)),
+               .found = fmt::format("it cannot be read: {}", std::strerror(errno)),
                .remedy = "pass a file that may be read"});
-}
-
-std::vector<std::byte> read_file(const std::filesystem::path& file) {
-  const std::unique_ptr<FILE, int (*)(FILE*)> in(std::fopen(file.c_str(), "rb"), &std::fclose);
-  if (in == nullptr) refuse_file(file, errno);
-  std::vector<std::byte> bytes;
-  std::array<std::byte, 64 << 10> chunk;
-  while (const size_t count = std::fread(chunk.data(), 1, chunk.size(), in.get()))
-    bytes.insert(bytes.end(), chunk.begin(), chunk.begin() + static_cast<ptrdiff_t>(count));
-  if (std::ferror(in.get()) != 0) refuse_file(file, errno);
-  return bytes;
 }
 
 }  // namespace
 
 struct Program::Loaded : std::enable_shared_from_this<Program::Loaded> {
-  Loaded(const Agent& on, std::span<const std::byte> code)
-      : agent(on),
-        object(select_code_object(code, loader_of(on))),
+  // `kept`: the bytes, if the Program keeps them.
+  Loaded(const Agent& on, std::span<const std::byte> code, std::string kept = {})
+      : file(std::move(kept)),
+        agent(on),
+        object(select_code_object(file.empty() ? code : std::as_bytes(std::span(file)),
+                                  loader_of(on))),
         metadata(program_metadata(object)),
         executable(load(on, object)),
         identity(to_string(object.target), object.bytes.size(), content_hash(object.bytes)) {
     (void)detail::KernelNames::of_process();  // here, where it may throw
   }
 
-  Loaded(const Agent& on, std::vector<std::byte>&& code) : Loaded(on, std::span(code)) {
-    file = std::move(code);  // which leaves the bytes where they are
-  }
   ~Loaded() { detail::KernelNames::of_process().unload(this); }
   Loaded(const Loaded&) = delete;
   Loaded& operator=(const Loaded&) = delete;
 
-  std::vector<std::byte> file;  // empty if the caller keeps the bytes
+  std::string file;  // empty if the caller keeps the bytes
   Agent agent;
   CodeObject object;
   ProgramMetadata metadata;
@@ -116,15 +106,14 @@ struct Program::Loaded : std::enable_shared_from_this<Program::Loaded> {
   mutable std::deque<KernelInfo> kernels;
 };
 
-namespace {
+Program::Program(const Agent& agent, std::span<const std::byte> code)
+    : loaded_(std::make_shared<const Loaded>(agent, code)) {}
 
-// Names the file in errors about its contents.
-template <class Loaded>
-std::shared_ptr<const Loaded> load_file(const Agent& agent, const std::filesystem::path& file) {
-  std::vector<std::byte> bytes = read_file(file);
+Program::Program(const Agent& agent, const std::filesystem::path& file) {
+  std::string bytes = read_file(file);
   try {
-    return std::make_shared<const Loaded>(agent, std::move(bytes));
-  } catch (const Error& error) {
+    loaded_ = std::make_shared<const Loaded>(agent, std::span<const std::byte>(), std::move(bytes));
+  } catch (const Error& error) {  // about the contents
     throw Error({.status = error.status(),
                  .call = fmt::format("'{}': {}", file.string(), error.call()),
                  .asked = error.asked(),
@@ -132,14 +121,6 @@ std::shared_ptr<const Loaded> load_file(const Agent& agent, const std::filesyste
                  .remedy = error.remedy()});
   }
 }
-
-}  // namespace
-
-Program::Program(const Agent& agent, std::span<const std::byte> code)
-    : loaded_(std::make_shared<const Loaded>(agent, code)) {}
-
-Program::Program(const Agent& agent, const std::filesystem::path& file)
-    : loaded_(load_file<Loaded>(agent, file)) {}
 
 const std::string& Program::target() const noexcept { return loaded_->identity.target; }
 
@@ -207,7 +188,7 @@ std::shared_ptr<const KernelInfo> Program::kernel_info(std::string_view name,
                                         *metadata, stack, "Program::kernel"));
   const KernelInfo& added = program.kernels.back();
   detail::KernelNames::of_process().add(added.object, added.name, &program);
-  return share(program.kernels.back());
+  return share(added);
 }
 
 void require_agent(const KernelInfo& kernel, hsa_agent_t agent) {
@@ -222,23 +203,16 @@ void require_agent(const KernelInfo& kernel, hsa_agent_t agent) {
 namespace {
 
 // The smallest grid of whole workgroups that covers this one, in source form.
-std::string whole_grid(const Grid& grid) {
-  const auto groups = [](uint32_t items, uint32_t group) {
-    return items / group + (items % group != 0);
-  };
-  const aql::Size3& group = grid.workgroup;
-  const uint32_t z = groups(grid.items.z, group.z), y = groups(grid.items.y, group.y);
-  std::string blocks = fmt::format("{}", groups(grid.items.x, group.x));
-  std::string threads = fmt::format("{}", group.x);
-  if (y != 1 || z != 1 || group.y != 1 || group.z != 1) {
-    blocks += fmt::format(", {}", y);
-    threads += fmt::format(", {}", group.y);
+std::string whole_grid(const std::array<uint32_t, 3>& items, const std::array<uint32_t, 3>& group) {
+  std::array<uint32_t, 3> blocks{};
+  size_t dimensions = 1;
+  for (size_t d = 0; d < 3; ++d) {
+    blocks[d] = items[d] / group[d] + (items[d] % group[d] != 0);
+    if (blocks[d] != 1 || group[d] != 1) dimensions = d + 1;
   }
-  if (z != 1 || group.z != 1) {
-    blocks += fmt::format(", {}", z);
-    threads += fmt::format(", {}", group.z);
-  }
-  return fmt::format("Grid::blocks({}).threads({})", blocks, threads);
+  return fmt::format("Grid::blocks({}).threads({})",
+                     fmt::join(std::span(blocks).first(dimensions), ", "),
+                     fmt::join(std::span(group).first(dimensions), ", "));
 }
 
 }  // namespace
@@ -264,7 +238,7 @@ void require_geometry(const KernelInfo& kernel, const Grid& grid) {
                          "kernel is compiled for whole workgroups, as all of HIP",
                          d, items[d] % group[d], group[d]),
              fmt::format("launch {}, and let the kernel compare its index with the size",
-                         whole_grid(grid)));
+                         whole_grid(items, group)));
     // hsa.h, hsa_kernel_dispatch_packet_t: a grid must not be smaller than its workgroups.
     if (items[d] < group[d])
       refuse(fmt::format("dimension {} has workgroups larger than the grid", d),

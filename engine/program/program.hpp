@@ -38,13 +38,35 @@
 #include <vector>
 
 #include "engine/program/argument_layout.hpp"
-#include "engine/program/argument_type.hpp"
 #include "engine/program/arguments.hpp"
-#include "engine/program/code_identity.hpp"
 #include "engine/program/detail/argument_places.hpp"
 #include "engine/runtime/agent.hpp"
 
 namespace uptempo {
+
+// Target ID, size and hash of the code object that a kernel was loaded from. A saved recording
+// identifies its kernels by it, because arguments and results are valid only for this code. Two
+// code objects with one identity are equal, except with a probability of 2^-64. The hash does not
+// protect against deliberate collisions.
+struct CodeIdentity {
+  // Constructors: without them, if a later member of the outer aggregate throws, GCC 12 destroys a
+  // nested aggregate that it has not constructed.
+  CodeIdentity() noexcept {}
+  CodeIdentity(std::string the_target, uint64_t size, uint64_t the_hash) noexcept
+      : target(std::move(the_target)), size_bytes(size), hash(the_hash) {}
+
+  std::string target;       // "gfx90a"
+  uint64_t size_bytes = 0;  // of the code object; 0: unknown
+  uint64_t hash = 0;        // XXH64 with seed 0, as printed by `xxhsum -H1`
+
+  bool is_known() const noexcept { return size_bytes != 0; }
+  friend bool operator==(const CodeIdentity&, const CodeIdentity&) = default;
+};
+
+// "gfx90a, 4711 bytes, hash 00ff00ff00ff00ff".
+std::string to_string(const CodeIdentity& code);
+
+namespace detail {
 
 // Unique number of a kernel, never reused even if its address is. A copy gets a new number, because
 // it may be changed.
@@ -63,6 +85,8 @@ class KernelIdentity {
   uint64_t number_;
 };
 
+}  // namespace detail
+
 // The private memory of a work-item, in bytes, where the compiler's size may not suffice: that of a
 // kernel with a dynamic stack. 0: not given. The kernel gets the larger of the two sizes. Hardware
 // does not check the stack: a kernel that needs more overwrites memory of other work-items, or ends
@@ -79,7 +103,7 @@ struct PrivateBytes {
 
 // Properties of a kernel that a dispatch needs.
 struct KernelInfo {
-  KernelIdentity identity{};
+  detail::KernelIdentity identity{};
   CodeIdentity code{};  // for trusted(): what its loader knows
   std::string name;
   // The agent for which it is loaded. Queues of other agents refuse it. 0: unknown to its loader.

@@ -1,4 +1,4 @@
-#include "engine/program/target_id.hpp"
+#include "engine/program/code_object.hpp"
 
 #include <fmt/format.h>
 

@@ -13,7 +13,7 @@
 #include <utility>
 
 #include "aql/whole_file.hpp"
-#include "engine/program/code_identity.hpp"
+#include "engine/program/code_object.hpp"
 #include "engine/recording/recording_payload.hpp"
 #include "engine/runtime/error.hpp"
 

@@ -27,7 +27,7 @@
 // with sizes rounded up to 16 bytes, the offset of the next one.
 //
 // Kernels: found by name in `kernels`, which are programs or single kernels. They must come from
-// the same code object as the recorded ones (code_identity.hpp). A kernel that was loaded by other
+// the same code object as the recorded ones (CodeIdentity). A kernel that was loaded by other
 // means can be saved if its KernelInfo::code is set.
 //
 // Errors: violations of the rules above, and foreign, newer, truncated, damaged or malformed files,
@@ -41,7 +41,7 @@
 // the arguments it contains.
 //
 // Format: a line of text "uptempo-recording <version> <bytes> <hash>", then <bytes> bytes of JSON.
-// <hash> is their hash (code_identity.hpp) in hexadecimal. Unknown JSON members are refused, so a
+// <hash> is their XXH64 in hexadecimal. Unknown JSON members are refused, so a
 // version defines one set of members. Version 2 adds Grid::lds_bytes, version 3 dependencies,
 // version 4 PrivateBytes of kernels; a recording is saved as the lowest version that has what it
 // needs. A stream may contain several recordings in sequence.

@@ -9,8 +9,6 @@
 #include <vector>
 
 #include "engine/program/compressed_bundle.hpp"
-#include "engine/program/host_calls.hpp"
-#include "engine/program/kernel_descriptor.hpp"
 #include "engine/program/kernel_start.hpp"
 #include "engine/program/loaded_kernel.hpp"
 #include "engine/program/metadata.hpp"
@@ -31,7 +29,7 @@ void read_object(const CodeObjectCandidate& candidate) {
   ProgramMetadata program;
   if (!accepts([&] { program = program_metadata(object); })) return;
   for (const KernelMetadata& kernel : program.kernels) {
-    accepts([&] { (void)read_kernel_descriptor(object, kernel.symbol); });
+    accepts([&] { (void)kernel_start(object, kernel); });
     accepts([&] { (void)can_call_host(object, kernel.name); });
   }
 }

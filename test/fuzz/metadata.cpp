@@ -28,8 +28,7 @@ void compare(DocNode theirs, const KernelMetadata& ours) {
   require(text_in(map[".name"]) == ours.name, "the kernel's name");
   require(text_in(map[".symbol"]) == ours.symbol, "the kernel's symbol");
   require(is(map[".kernarg_segment_size"], ours.kernarg_size), "the size of the kernarg segment");
-  require(is(map[".group_segment_fixed_size"], ours.group_segment_size), "the group segment");
-  require(is(map[".wavefront_size"], ours.wavefront_size), "the wavefront's size");
+  require(is(map[".max_flat_workgroup_size"], ours.max_workgroup_size), "the size of workgroups");
   if (map.find(".reqd_workgroup_size") != map.end())
     for (size_t d = 0; d < 3; ++d)
       require(is(map[".reqd_workgroup_size"].getArray()[d], ours.required_workgroup_size[d]),

@@ -9,8 +9,8 @@
 
 #include "device/json_text.hpp"
 #include "device/options.hpp"
-#include "engine/program/kernel_name.hpp"
-#include "engine/program/target_id.hpp"
+#include "engine/program/code_object.hpp"
+#include "engine/program/kernel_names.hpp"
 #include "test/fuzz/fuzz.hpp"
 
 namespace uptempo::fuzz {

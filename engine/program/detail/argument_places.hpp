@@ -14,7 +14,6 @@
 #include <type_traits>
 
 #include "engine/program/argument_layout.hpp"
-#include "engine/program/argument_type.hpp"
 #include "engine/program/arguments.hpp"
 
 namespace uptempo::detail {
@@ -34,31 +33,32 @@ constexpr uint64_t with_argument(uint64_t group_segment, [[maybe_unused]] const 
   return group_segment;
 }
 
-// Writes one explicit argument. For a dynamic LDS array, advances `group_segment` past it.
+// The bytes of one explicit argument in the block: of a dynamic LDS array its offset, after which
+// `group_segment` is advanced past the array.
+template <class T>
+inline decltype(auto) in_block(const T& value, [[maybe_unused]] uint32_t& group_segment) noexcept {
+  if constexpr (std::is_same_v<T, LocalBytes>) {
+    const auto offset = static_cast<uint32_t>(align_local(group_segment));
+    group_segment = offset + value.size_bytes;
+    return uint32_t{offset};
+  } else {
+    return (value);  // a reference
+  }
+}
+
 template <class T>
 inline void store_argument(std::byte* block, uint32_t offset, const T& value,
                            uint32_t& group_segment) noexcept {
-  if constexpr (std::is_same_v<T, LocalBytes>) {
-    group_segment = static_cast<uint32_t>(align_local(group_segment));
-    std::memcpy(block + offset, &group_segment, sizeof group_segment);
-    group_segment += value.size_bytes;
-  } else {
-    std::memcpy(block + offset, &value, sizeof value);
-  }
+  const auto& bytes = in_block(value, group_segment);
+  std::memcpy(block + offset, &bytes, sizeof bytes);
 }
 
 // True if the block holds this argument. Advances `group_segment` in the same way.
 template <class T>
 inline bool holds_argument(const std::byte* block, uint32_t offset, const T& value,
                            uint32_t& group_segment) noexcept {
-  if constexpr (std::is_same_v<T, LocalBytes>) {
-    group_segment = static_cast<uint32_t>(align_local(group_segment));
-    const bool holds = std::memcmp(block + offset, &group_segment, sizeof group_segment) == 0;
-    group_segment += value.size_bytes;
-    return holds;
-  } else {
-    return std::memcmp(block + offset, &value, sizeof value) == 0;
-  }
+  const auto& bytes = in_block(value, group_segment);
+  return std::memcmp(block + offset, &bytes, sizeof bytes) == 0;
 }
 
 // Writes all explicit arguments in order. `group_segment` is the group memory before the LDS arrays

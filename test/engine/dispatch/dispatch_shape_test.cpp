@@ -42,7 +42,7 @@ KernelMetadata random_kernel(std::mt19937& random) {
     at = (at + 7) / 8 * 8;
     add(ArgumentKind::hidden_block_count_x, 4);
     add(ArgumentKind::hidden_group_size_x, 2);
-    add(ArgumentKind::hidden_global_offset_x, 8);
+    add(ArgumentKind::hidden_none, 8);
     add(ArgumentKind::hidden_grid_dims, 2);
     add(ArgumentKind::hidden_queue_ptr, 8);
   }

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "engine/program/code_object.hpp"
-#include "engine/program/host_calls.hpp"
+#include "engine/program/loaded_kernel.hpp"
 #include "engine/program/metadata.hpp"
 #include "test/support/catch.hpp"
 #include "test/support/errors.hpp"

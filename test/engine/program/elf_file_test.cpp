@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/program/kernel_descriptor.hpp"
+#include "engine/program/loaded_kernel.hpp"
 #include "engine/runtime/error.hpp"
 #include "test/engine/program/code_object_bytes.hpp"
 #include "test/support/catch.hpp"
@@ -183,7 +183,9 @@ TEST_CASE("a kernel whose descriptor leads to no code is refused", "[elf]") {
     const auto offset = static_cast<size_t>(descriptor.data() - elf.bytes.data());
     elf.change<uint64_t>(offset + 16, [=](uint64_t& value) { value += distance; });
     const CodeObject object = read_code_object(elf.bytes);
-    return error_of<Error>([&] { (void)read_kernel_descriptor(object, "spin.kd"); });
+    KernelMetadata kernel;
+    kernel.symbol = "spin.kd";
+    return error_of<Error>([&] { (void)kernel_start(object, kernel); });
   };
   CHECK(refusal(0) == "no error");
   CHECK(contains(refusal(4), "not aligned to 256 bytes or has no code"));

@@ -1,5 +1,5 @@
 // Code that can call the host, by words of its instructions.
-#include "engine/program/host_calls.hpp"
+#include "engine/program/loaded_kernel.hpp"
 
 #include <cstdint>
 #include <cstring>

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "engine/program/code_object.hpp"
-#include "engine/program/target_id.hpp"
 #include "test/support/catch.hpp"
 #include "test/support/errors.hpp"
 #include "test/support/on_device.hpp"

@@ -14,8 +14,8 @@
 
 #include <fmt/format.h>
 
-#include "engine/program/code_identity.hpp"
 #include "engine/program/metadata.hpp"
+#include "engine/program/program.hpp"
 #include "engine/recording/recording_file.hpp"
 #include "engine/recording/recording_payload.hpp"
 #include "engine/runtime/error.hpp"
