@@ -5,10 +5,8 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <charconv>
-#include <map>
 #include <optional>
 #include <string_view>
 #include <system_error>
@@ -44,32 +42,24 @@ uint64_t number_in(const std::string& file, std::string_view text) {
   return number;
 }
 
-// The lines "name value" of a file. A driver that is too old to report a property leaves it 0.
+// A file of lines "name value". A driver that is too old to report a property leaves it 0.
 class Properties {
  public:
-  explicit Properties(const std::string& file) {
-    const std::string text = required_contents(file);
-    std::string_view rest = text;
-    while (!rest.empty()) {
-      const std::string_view line = rest.substr(0, rest.find('\n'));
-      rest.remove_prefix(std::min(rest.size(), line.size() + 1));
-      const size_t space = line.find(' ');
-      if (space == std::string_view::npos) continue;
-      // Some values are lists or negative; none of them is used here.
-      uint64_t value = 0;
-      std::from_chars(line.data() + space + 1, line.data() + line.size(), value);
-      values_.emplace(line.substr(0, space), value);
-    }
-  }
+  explicit Properties(const std::string& file) : lines_('\n' + required_contents(file)) {}
 
+  // Some values are lists or negative; none of them is used here.
   uint64_t value(std::string_view name) const {
-    const auto found = values_.find(name);
-    return found == values_.end() ? 0 : found->second;
+    const std::string key = fmt::format("\n{} ", name);
+    const size_t at = lines_.find(key);
+    uint64_t value = 0;
+    if (at != std::string::npos)
+      std::from_chars(lines_.data() + at + key.size(), lines_.data() + lines_.size(), value);
+    return value;
   }
   uint32_t value32(std::string_view name) const { return static_cast<uint32_t>(value(name)); }
 
  private:
-  std::map<std::string, uint64_t, std::less<>> values_;
+  std::string lines_;
 };
 
 GpuTopology describe(const std::string& folder, uint32_t node, const Properties& properties) {

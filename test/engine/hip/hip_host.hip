@@ -99,7 +99,7 @@ void run() {
   stream.synchronize();
   words.check("Launcher::launch", 61);
 
-  if (gpu_topology(gpu.properties().node).simds == 0) {
+  if (read_gpu_topology().front().simds == 0) {
     std::printf("topology: a GPU without SIMDs\n");
     ++failures;
   }
