@@ -1,19 +1,14 @@
 #include "engine/completion/awaitable.hpp"
 
 #include "engine/completion/completion_thread.hpp"
-#include "engine/completion/timeline.hpp"
 
 namespace uptempo::detail {
 
 CompletionAwaiter::CompletionAwaiter(const Completion& completion) noexcept
-    : completion_(completion),
+    : Awaited{.publication = completion, .on_finished = &CompletionAwaiter::hand_back},
       resume_([](CompletionAwaiter&, std::coroutine_handle<> coroutine) noexcept {
         coroutine.resume();
-      }) {
-  timeline = completion.timeline_;
-  value = completion.value_;
-  on_finished = &CompletionAwaiter::hand_back;
-}
+      }) {}
 
 void CompletionAwaiter::await_suspend(std::coroutine_handle<> coroutine) {
   coroutine_ = coroutine;

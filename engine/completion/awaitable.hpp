@@ -43,10 +43,10 @@ class CompletionAwaiter : private Awaited {
   CompletionAwaiter(const CompletionAwaiter&) = delete;
   CompletionAwaiter& operator=(const CompletionAwaiter&) = delete;
 
-  bool await_ready() const noexcept { return completion_.finished(); }
+  bool await_ready() const noexcept { return is_finished(publication); }
   // Throws std::system_error if the completion thread cannot be started.
   void await_suspend(std::coroutine_handle<> coroutine);
-  void await_resume() const { (void)completion_.ready(); }
+  void await_resume() const { (void)publication.ready(); }
 
  protected:
   using Resume = void (*)(CompletionAwaiter&, std::coroutine_handle<>) noexcept;
@@ -56,7 +56,6 @@ class CompletionAwaiter : private Awaited {
   static void hand_back(Awaited& awaited) noexcept;
   void stop_waiting() noexcept;
 
-  Completion completion_;
   std::coroutine_handle<> coroutine_;
   Resume resume_;
   bool added_ = false;

@@ -20,8 +20,7 @@ CompletedSignal::Fate CompletedSignal::fate() noexcept {
 }
 
 void CompletedSignal::await(const Completion& completion, Awaited& item) {
-  item.timeline = timeline_of(completion);
-  item.value = completion.value();
+  item.publication = completion;
   CompletionThread::of_process().add(item);
 }
 

@@ -36,7 +36,7 @@ class CompletedSignal {
   static Fate fate_of(const Completion& completion) noexcept;
 
   // Calls item.on_finished on the completion thread when the publication has completed or failed
-  // (completion_thread.hpp). Sets the item's timeline and value. `completion` is not empty. Throws
+  // (completion_thread.hpp). Sets the item's publication, which is not empty. Throws
   // std::system_error if the thread cannot be started.
   static void await(const Completion& completion, Awaited& item);
 

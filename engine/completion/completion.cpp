@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "engine/completion/timeline.hpp"
-#include "engine/completion/timeline/kept_times.hpp"
 #include "engine/runtime/error.hpp"
 
 namespace uptempo {
@@ -37,8 +36,8 @@ bool Completion::wait(Deadline deadline, WaitPolicy policy) const {
   throw_failure();
 }
 
-bool Completion::finished() const noexcept {
-  return timeline_ == nullptr || timeline_->is_done(value_) || timeline_->failed();
+bool detail::is_finished(const Completion& completion) noexcept {
+  return is_done(completion) || timeline_of(completion)->failed();
 }
 
 bool Completion::ready() const {

@@ -13,22 +13,46 @@
 // the queue.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <vector>
 
 #include "aql/deadline.hpp"
-#include "engine/completion/packet_time.hpp"
-#include "engine/completion/wait_policy.hpp"
 
 namespace uptempo {
 
+class Completion;
 class Timeline;
-class CompletionNotifier;
 namespace detail {
-class CompletionAwaiter;
-class RecordingState;
-struct CompletionParts;
+// The publication of a timeline, which may not have begun yet.
+Completion completion_of(Timeline& timeline, uint64_t value) noexcept;
+// Null for a Completion that was constructed complete.
+Timeline* timeline_of(const Completion& completion) noexcept;
 }  // namespace detail
+
+enum class WaitMode : uint8_t {
+  active,   // spin: lowest latency, one core busy
+  blocked,  // sleep in the driver: no core busy, 5-50 us added latency
+  hybrid,   // spin for WaitPolicy::spin, then sleep
+};
+
+// After the spin window, ROCr 5.2.3 polls for another 200 us before it sleeps
+// (interrupt_signal.cpp, WaitRelaxed). A longer window therefore ends no wait earlier and makes
+// every long wait more expensive. A wait of 24 ms takes 1.7 % of a core with 20 us and 2.3 % with
+// 100 us (tools/bench/wait; figures in its README).
+struct WaitPolicy {
+  WaitMode mode = WaitMode::hybrid;
+  std::chrono::nanoseconds spin = std::chrono::microseconds(20);
+};
+
+// Start and end of a packet on the device, in nanoseconds of the system's monotonic clock domain.
+struct PacketTime {
+  uint64_t start_ns = 0;
+  uint64_t end_ns = 0;  // 0: the device has stored no times
+  std::chrono::nanoseconds duration() const noexcept {
+    return std::chrono::nanoseconds(end_ns - start_ns);
+  }
+};
 
 class Completion {
  public:
@@ -57,20 +81,25 @@ class Completion {
   friend bool operator==(const Completion&, const Completion&) = default;
 
  private:
-  friend class Queue;
-  friend class BatchSubmitter;
-  friend class CompletionNotifier;
-  friend class detail::CompletionAwaiter;
-  friend class detail::RecordingState;
-  friend struct detail::CompletionParts;
-  Completion(Timeline& timeline, uint64_t value) noexcept : timeline_(&timeline), value_(value) {}
-  // True if complete or failed.
-  bool finished() const noexcept;
+  friend Completion detail::completion_of(Timeline& timeline, uint64_t value) noexcept;
+  friend Timeline* detail::timeline_of(const Completion& completion) noexcept;
   [[noreturn]] void throw_failure() const;
 
   Timeline* timeline_ = nullptr;
   uint64_t value_ = 0;
 };
 static_assert(sizeof(Completion) == 16);
+
+namespace detail {
+inline Completion completion_of(Timeline& timeline, uint64_t value) noexcept {
+  Completion publication;
+  publication.timeline_ = &timeline;
+  publication.value_ = value;
+  return publication;
+}
+inline Timeline* timeline_of(const Completion& completion) noexcept { return completion.timeline_; }
+// True if complete or failed.
+bool is_finished(const Completion& completion) noexcept;
+}  // namespace detail
 
 }  // namespace uptempo

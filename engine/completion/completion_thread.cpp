@@ -34,13 +34,13 @@ void CompletionThread::add(Awaited& item) {
     {
       const std::lock_guard lock(mutex_);
       if (running_) {
-        Timeline& timeline = *item.timeline;
-        AwaitedList& awaited = timeline.awaited().list;
+        Timeline& timeline = *timeline_of(item.publication);
+        AwaitedList& awaited = timeline.awaited();
         if (awaited.first() == nullptr) {
           watched_.push_back(&timeline);
           // Sequentially consistent, like the store of the error and the load of this flag in
           // fail(): one of the two sees the other.
-          timeline.awaited().server.store(this, std::memory_order_seq_cst);
+          timeline.is_awaited().store(true, std::memory_order_seq_cst);
         }
         awaited.insert(item);
         item.place = Awaited::Place::waiting;
@@ -62,16 +62,21 @@ bool CompletionThread::remove(Awaited& item) noexcept {
     case Awaited::Place::ready:
       ready_.erase(item);
       break;
-    case Awaited::Place::waiting:
-      item.timeline->awaited().list.erase(item);
-      if (item.timeline->awaited().list.first() == nullptr) {
-        item.timeline->awaited().server.store(nullptr, std::memory_order_relaxed);
-        watched_.erase(std::find(watched_.begin(), watched_.end(), item.timeline));
-      }
+    case Awaited::Place::waiting: {
+      Timeline& timeline = *timeline_of(item.publication);
+      timeline.awaited().erase(item);
+      if (timeline.awaited().first() == nullptr) stop_watching(timeline);
       break;
+    }
   }
   item.place = Awaited::Place::nowhere;
   return true;
+}
+
+// Requires mutex_.
+void CompletionThread::stop_watching(Timeline& timeline) noexcept {
+  timeline.is_awaited().store(false, std::memory_order_relaxed);
+  std::erase(watched_, &timeline);
 }
 
 void CompletionThread::look_again() noexcept {
@@ -234,17 +239,15 @@ bool CompletionThread::collect(std::unique_lock<std::mutex>& lock) {
   lock.lock();
   for (size_t i = 0; i < looked_at_.size(); ++i) {
     Timeline& timeline = *looked_at_[i];
-    AwaitedList& awaited = timeline.awaited().list;
+    AwaitedList& awaited = timeline.awaited();
     if (awaited.first() == nullptr) continue;
     while (Awaited* const item = awaited.first()) {
-      if (!failed_[i] && !timeline.is_done(item->value)) break;
+      if (!failed_[i] && !is_done(item->publication)) break;
       awaited.erase(*item);
       item->place = Awaited::Place::ready;
       ready_.push_back(*item);
     }
-    if (awaited.first() != nullptr) continue;
-    timeline.awaited().server.store(nullptr, std::memory_order_relaxed);
-    watched_.erase(std::find(watched_.begin(), watched_.end(), &timeline));
+    if (awaited.first() == nullptr) stop_watching(timeline);
   }
   return ready_.first() != nullptr;
 }
@@ -290,7 +293,7 @@ void CompletionThread::sleep(std::unique_lock<std::mutex>& lock) {
 CompletionThread::Sleep CompletionThread::prepare_to_sleep() {
   if (means_ == Sleep::in_pauses) return means_;
   for (Timeline* const timeline : watched_) {
-    const uint64_t value = timeline->awaited().list.first()->value;
+    const uint64_t value = timeline->awaited().first()->publication.value();
     hsa_signal_t signal{0};
     switch (timeline->begin_sleep(value, signal)) {
       case Timeline::SleepRole::leads:

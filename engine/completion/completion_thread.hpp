@@ -8,7 +8,7 @@
 //
 // Sleep: the thread sleeps in hsa_amd_signal_wait_any, on those publications' signals and on one
 // control signal for new requests. While it sleeps, it is the leader of those publications
-// (wait_leaders.hpp), because ROCr counts it as a waiter, and the second waiter of a signal spins.
+// (timeline.hpp), because ROCr counts it as a waiter, and the second waiter of a signal spins.
 // If another thread already leads, that thread wakes the completion thread when it leaves. If one
 // of the signals has no event, no KFD events are left, or there is no Runtime, the thread polls
 // with growing pauses of at most 4 ms.
@@ -54,7 +54,7 @@
 
 namespace uptempo::detail {
 
-class CompletionThread final : public AwaitedServer {
+class CompletionThread {
  public:
   static CompletionThread& of_process();
 
@@ -64,7 +64,8 @@ class CompletionThread final : public AwaitedServer {
   // Returns true if on_finished will not be called. Returns false if it is being called, has been
   // called, or the item was never added.
   bool remove(Awaited& item) noexcept;
-  void look_again() noexcept override;
+  // Requests another check of the awaited publications, for example after a failure.
+  void look_again() noexcept;
   bool running() const noexcept;
   // How it sleeps, or would if it were started, and why. HSA must be initialised.
   std::string describe_sleep() const;
@@ -77,6 +78,7 @@ class CompletionThread final : public AwaitedServer {
   void start();
   void stop(bool for_good) noexcept;
   void wake() noexcept;
+  void stop_watching(Timeline& timeline) noexcept;
   void run() noexcept;
   bool collect(std::unique_lock<std::mutex>& lock);
   void serve(std::unique_lock<std::mutex>& lock);

@@ -28,25 +28,16 @@ int make_eventfd() {
 
 struct CompletionNotifier::Slot : detail::Awaited {
   CompletionNotifier* notifier = nullptr;
-  Completion completion;
   uint64_t tag = 0;
   bool failed = false;
   Slot* next = nullptr;  // in the list of free slots or of notices
 };
 
-CompletionNotifier::CompletionNotifier(uint32_t capacity)
+CompletionNotifier::CompletionNotifier(uint32_t capacity, std::optional<int> eventfd)
     : capacity_(capacity),
-      fd_(make_eventfd()),
-      owns_fd_(true),
-      slots_(std::make_unique<Slot[]>(capacity)) {
-  for (uint32_t i = capacity; i-- > 0;) slots_[i].next = std::exchange(free_, &slots_[i]);
-}
-
-CompletionNotifier::CompletionNotifier(uint32_t capacity, int eventfd)
-    : capacity_(capacity),
-      fd_(eventfd),
-      owns_fd_(false),
-      slots_(std::make_unique<Slot[]>(capacity)) {
+      slots_(std::make_unique<Slot[]>(capacity)),
+      owns_fd_(!eventfd),
+      fd_(eventfd ? *eventfd : make_eventfd()) {
   for (uint32_t i = capacity; i-- > 0;) slots_[i].next = std::exchange(free_, &slots_[i]);
 }
 
@@ -72,14 +63,12 @@ bool CompletionNotifier::try_watch(const Completion& completion, uint64_t tag) {
     alone = pending_++ == 0;
   }
   slot->notifier = this;
-  slot->completion = completion;
+  slot->publication = completion;
   slot->tag = tag;
-  slot->timeline = completion.timeline_;
-  slot->value = completion.value_;
   slot->on_finished = &CompletionNotifier::on_finished;
   // Bypass the completion thread only if it holds none of our items, so that notices of one queue
   // stay in order.
-  if (completion.timeline_ == nullptr || (alone && completion.finished())) {
+  if (detail::timeline_of(completion) == nullptr || (alone && detail::is_finished(completion))) {
     put(*slot);
     return true;
   }
@@ -110,7 +99,7 @@ void CompletionNotifier::on_finished(detail::Awaited& awaited) noexcept {
 }
 
 void CompletionNotifier::put(Slot& slot) noexcept {
-  slot.failed = slot.timeline != nullptr && !slot.timeline->is_done(slot.value);
+  slot.failed = !detail::is_done(slot.publication);
   slot.next = nullptr;
   const std::lock_guard lock(mutex_);
   (oldest_ == nullptr ? oldest_ : newest_->next) = &slot;
@@ -133,7 +122,7 @@ std::optional<CompletionNotifier::Notice> CompletionNotifier::take() noexcept {
     return {};
   }
   oldest_ = slot->next;
-  const Notice notice{.completion = slot->completion, .tag = slot->tag, .failed = slot->failed};
+  const Notice notice{.completion = slot->publication, .tag = slot->tag, .failed = slot->failed};
   slot->next = std::exchange(free_, slot);
   return notice;
 }

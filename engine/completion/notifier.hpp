@@ -52,9 +52,9 @@ class CompletionNotifier {
 
   // Creates its own non-blocking eventfd and closes it in the destructor. Throws Error if none is
   // available.
-  explicit CompletionNotifier(uint32_t capacity);
-  // Uses the caller's eventfd, which must outlive the notifier. Notifications add 1 to it.
-  CompletionNotifier(uint32_t capacity, int eventfd);
+  // With `eventfd`, uses that of the caller instead, which must outlive the notifier. Notifications
+  // add 1 to it.
+  explicit CompletionNotifier(uint32_t capacity, std::optional<int> eventfd = {});
   ~CompletionNotifier();
   CompletionNotifier(const CompletionNotifier&) = delete;
   CompletionNotifier& operator=(const CompletionNotifier&) = delete;
@@ -78,9 +78,9 @@ class CompletionNotifier {
   void put(Slot& slot) noexcept;
 
   const uint32_t capacity_;
-  const int fd_;
-  const bool owns_fd_;
   std::unique_ptr<Slot[]> slots_;
+  const bool owns_fd_;
+  const int fd_;
 
   mutable std::mutex mutex_;
   std::condition_variable idle_;

@@ -7,15 +7,12 @@
 //
 // Parts, in timeline/, with one duty each. This class orders their steps and holds the mutex.
 //   PublicationRing  values, signals, known completions, reclamation
-//   FailureRecord    the first error, its sources, and the timelines that fail with this one
 //   KeptTimes        device times of timed publications
 //   SignalReaders    threads that may read signals, for close()
-//   WaitLeaders      the thread that sleeps on a signal, and the others that wait for it
 //   Loans            signals that packets of other queues wait for
-//   TimelineList     all timelines of the process
 //
 // Thread safety:
-//   owner       begin, cancel, reclaim, has_room: the thread that owns the queue. It takes no lock
+//   owner       begin, reclaim, has_room: the thread that owns the queue. It takes no lock
 //               and never waits here, except for timed and lent publications; it synchronizes with
 //               waiters through atomics only.
 //   any thread  is_done, has_left_device, wait, times, fail, failed, failure, last_begun, close,
@@ -23,6 +20,11 @@
 //               source; close() waits for the last reader. Reads after keep_signals() are not
 //               counted.
 //   completion thread  begin_sleep, end_sleep (completion_thread.hpp).
+//
+// Waits: ROCr 5.2.3 lets only the first blocked waiter of a signal sleep; others spin
+// (interrupt_signal.cpp, WaitRelaxed). So the first blocked waiter of a publication leads: it
+// sleeps on the signal and wakes the others, which sleep on a condition variable, when it leaves.
+// One of these leads next if the publication is still unfinished.
 //
 // Errors: after fail(), every publication that has not completed ends with the failure, now and
 // later. Waiters are woken by changing their signals. Completed publications stay complete. No
@@ -40,6 +42,7 @@
 #include <hsa/hsa.h>
 
 #include <atomic>
+#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -55,29 +58,20 @@
 #include "aql/deadline.hpp"
 #include "engine/completion/awaited_list.hpp"
 #include "engine/completion/completion.hpp"
-#include "engine/completion/packet_time.hpp"
-#include "engine/completion/timeline/failure_record.hpp"
 #include "engine/completion/timeline/kept_times.hpp"
 #include "engine/completion/timeline/loans.hpp"
 #include "engine/completion/timeline/publication_ring.hpp"
 #include "engine/completion/timeline/signal_readers.hpp"
-#include "engine/completion/timeline/wait_leaders.hpp"
-#include "engine/completion/wait_policy.hpp"
 
 namespace uptempo {
 
-namespace detail {
-class TimelineList;
-}
-
-namespace detail {
-
-struct CompletionParts {
-  static Completion make(Timeline& timeline, uint64_t value) noexcept { return {timeline, value}; }
-  static Timeline* timeline(const Completion& completion) noexcept { return completion.timeline_; }
+// Why a queue failed.
+struct Failure {
+  hsa_status_t status = HSA_STATUS_SUCCESS;
+  std::string text;
 };
-
-}  // namespace detail
+// Advice for the caller of a failed call.
+std::string_view remedy(const Failure& failure) noexcept;
 
 enum class WaitResult : uint8_t { done, timed_out, failed };
 
@@ -112,9 +106,6 @@ class Timeline {
                  detail::SignalOwner owner = detail::SignalOwner::queue) noexcept {
     return publications_.begin(signal, owner);
   }
-  // Reverts the last begin(). Requires that nothing was published and that no other thread received
-  // the value.
-  void cancel() noexcept;
   // Marks the last begun publication as timed. times() calls `read` until the publication is
   // reclaimed; reclaiming calls it once more. Requires expect_times() before begin().
   void time(ReadTimes read);
@@ -130,7 +121,7 @@ class Timeline {
   // std::bad_alloc, but not for the first event after expect_times().
   void want_time(uint64_t value, const std::shared_ptr<detail::EventTime>& event) {
     const std::lock_guard lock(mutex_);
-    times_.want(place(value), detail::CompletionParts::make(*this, value), event);
+    times_.want(place(value), detail::completion_of(*this, value), event);
   }
   // False if reclaim() would reclaim nothing.
   bool oldest_is_finished() const noexcept {
@@ -210,7 +201,7 @@ class Timeline {
   // Records the first failure; later calls change nothing. Returns true if publications are lost.
   // If memory is short, the failure has no text, or one without the unfinished work.
   bool fail(hsa_status_t status, std::string_view text) noexcept;
-  bool failed() noexcept { return failure_.noted() || (failure_.watches() && watched_failed()); }
+  bool failed() noexcept { return has_failed() || (watches() && watched_failed()); }
   // Packets of `dependent` wait on the device for `value`. If `value` is lost, now or later, they
   // would wait forever, so `dependent` fails, too. Call expect_dependent() before, since the last
   // use of this timeline began.
@@ -221,7 +212,11 @@ class Timeline {
   // A packet of publication `value` decrements this event-less signal from 0. If the publication is
   // lost, now or later, the failure stores -1, so that no other queue waits forever. The signal
   // must live until forget_signal(). `place`: a list of one, made before the packet is published.
-  using SignalPlace = std::list<detail::FailureRecord::Dependency>;
+  struct Dependency {
+    hsa_signal_t signal;
+    uint64_t value;
+  };
+  using SignalPlace = std::list<Dependency>;
   void complete_too(hsa_signal_t signal, uint64_t value, SignalPlace&& place) noexcept;
   // After this call, no failure stores to the signal.
   void forget_signal(hsa_signal_t signal) noexcept;
@@ -240,11 +235,13 @@ class Timeline {
   // becomes true for a lost publication, which stays lost. Requires last_begun() >= value.
   bool has_left_device(uint64_t value) noexcept;
   // Set by fail(). Also the error source of the queue's writer.
-  const std::atomic<hsa_status_t>& error() const noexcept { return failure_.error(); }
+  const std::atomic<hsa_status_t>& error() const noexcept { return error_; }
   // Sets a second error source, which the owner of a borrowed queue writes and which must live
   // until close(). Sleeping waiters check it four times a second.
-  void watch(const std::atomic<hsa_status_t>* source) noexcept { failure_.watch(source); }
-  bool watches() const noexcept { return failure_.watches(); }
+  void watch(const std::atomic<hsa_status_t>* source) noexcept {
+    watched_.store(source, std::memory_order_release);
+  }
+  bool watches() const noexcept { return watched_.load(std::memory_order_acquire) != nullptr; }
 
   // For a thread that sleeps on the signals of several timelines. `leads`: sleep on `signal`, as
   // its only waiter, and call end_sleep() soon after the publication has finished. `led`: another
@@ -253,7 +250,8 @@ class Timeline {
   SleepRole begin_sleep(uint64_t value, hsa_signal_t& signal) noexcept;
   void end_sleep(uint64_t value) noexcept;
   // The completion thread's own.
-  detail::AwaitedPublications& awaited() noexcept { return awaited_; }
+  detail::AwaitedList& awaited() noexcept { return awaited_; }
+  std::atomic<bool>& is_awaited() noexcept { return is_awaited_; }
 
   // Call before the signals are destroyed, once every publication has completed or failed. Records
   // completed publications with their times and waits for readers. After it, no signal or watched
@@ -272,15 +270,19 @@ class Timeline {
   void keep_signals() noexcept { keeps_signals_.store(true, std::memory_order_release); }
 
  private:
-  friend class detail::TimelineList;
+  struct All;  // the timelines of the process
   explicit Timeline(uint32_t capacity);
 
   // is_done() and failed() for readers and the owner.
   bool look(uint64_t value) noexcept;
   bool failing() noexcept;
   bool watched_failed() noexcept;
+  // Cost: one load. Acquire: a thread that sees the error also sees what was noted before it.
+  bool has_failed() const noexcept {
+    return error_.load(std::memory_order_acquire) != HSA_STATUS_SUCCESS;
+  }
   // True if no signal may be read: only recorded completions count.
-  bool is_settled() const noexcept { return readers_.closed() || failure_.noted(); }
+  bool is_settled() const noexcept { return readers_.closed() || has_failed(); }
   bool fired(uint64_t value) noexcept;
   // fired() for the owner, the only thread that reuses signals.
   bool fired_for_owner(hsa_signal_t signal, uint64_t value) const noexcept {
@@ -292,24 +294,41 @@ class Timeline {
   bool keep_if_lent(hsa_signal_t signal) noexcept;
 
   bool note_failure(hsa_status_t status, std::string_view text) noexcept;
-  void wake_awaited_server() noexcept;
+  void wake_completion_thread() noexcept;
 
   WaitResult wait_blocked(uint64_t value, Deadline deadline);
   SleepRole try_sleep(uint64_t value, hsa_signal_t& signal) noexcept;
   bool stop_leading(uint64_t value) noexcept;
 
   detail::PublicationRing publications_;
-  detail::FailureRecord failure_;
   detail::SignalReaders readers_;
+  std::atomic<hsa_status_t> error_{HSA_STATUS_SUCCESS};
+  std::atomic<const std::atomic<hsa_status_t>*> watched_{nullptr};
   std::atomic<bool> keeps_signals_{false};  // never reset: such a timeline is not reused
   std::atomic<bool> reads_are_over_{false};
-  // Protects times, leaders, loans and the failure's text. An untimed submission never takes it.
+  std::atomic<bool> is_awaited_{false};  // false: awaited_ is empty
+  detail::AwaitedList awaited_;          // under the completion thread's mutex
+
+  // Protects the members below. An untimed submission never takes it.
   mutable std::mutex mutex_;
   detail::KeptTimes times_;
-  detail::WaitLeaders leaders_;
   detail::Loans loans_;
-  detail::AwaitedPublications awaited_;
-  std::function<std::string()> describe_;  // protected by mutex_
+  // Of each publication, by its place.
+  struct Sleepers {
+    bool led = false;     // a thread sleeps on the signal
+    bool relied = false;  // the completion thread relies on that thread's wake-up
+  };
+  std::vector<Sleepers> sleepers_;
+  std::condition_variable changed_;  // a leader has left, or the timeline has failed or closed
+  Failure failure_;
+  // A timeline that fails with this one unless `value` is known to be complete by then.
+  struct Dependent {
+    Timeline* timeline;
+    uint64_t value;
+  };
+  std::vector<Dependent> dependents_;
+  SignalPlace dependent_signals_;
+  std::function<std::string()> describe_;
 };
 
 template <class F>
@@ -332,14 +351,6 @@ uint32_t Timeline::reclaim(uint32_t limit, F&& on_reclaimed) noexcept {
 
 namespace detail {
 
-// The publication of a timeline, which may not have begun yet.
-inline Completion completion_of(Timeline& timeline, uint64_t value) noexcept {
-  return CompletionParts::make(timeline, value);
-}
-// Null for a Completion that was constructed complete.
-inline Timeline* timeline_of(const Completion& completion) noexcept {
-  return CompletionParts::timeline(completion);
-}
 // Never true for a publication that is lost.
 inline bool is_done(const Completion& completion) noexcept {
   Timeline* const timeline = timeline_of(completion);

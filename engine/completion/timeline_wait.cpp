@@ -1,10 +1,39 @@
 // Waits for a publication: of any thread, and of the completion thread, which waits for several.
+#include <algorithm>
+#include <utility>
+
 #include "aql/pause.hpp"
 #include "engine/completion/timeline.hpp"
-#include "engine/completion/timeline/signal_sleep.hpp"
 #include "engine/runtime/counters.hpp"
+#include "engine/runtime/signal.hpp"
 
 namespace uptempo {
+namespace {
+
+// Time until the deadline, between zero and kLongestSleep.
+std::chrono::nanoseconds until(Deadline deadline) noexcept {
+  if (deadline.is_never()) return detail::kLongestSleep;
+  if (deadline.passed()) return {};
+  return std::min<std::chrono::nanoseconds>(deadline.when() - Deadline::Clock::now(),
+                                            detail::kLongestSleep);
+}
+
+// Sleeps on a signal of which this thread is the only waiter. Returns when `over()` is true or the
+// deadline has passed. Calls `over` before each sleep, of at most kLongestSleep. On a signal
+// without an event ROCr would spin; there the thread polls.
+template <class Over>
+void sleep_on(hsa_signal_t signal, Deadline deadline, Over&& over) noexcept {
+  if (aql::has_interrupt(signal)) {
+    while (!over() && !deadline.passed())
+      hsa_signal_wait_scacquire(signal, HSA_SIGNAL_CONDITION_LT, 1,
+                                detail::ticks_in(until(deadline)), HSA_WAIT_STATE_BLOCKED);
+    return;
+  }
+  for (aql::Pause pause(deadline, detail::kLongestPause); !over() && pause.wait();) {
+  }
+}
+
+}  // namespace
 
 WaitResult Timeline::wait(uint64_t value, WaitPolicy policy, Deadline deadline) noexcept {
   detail::count(&detail::CounterBlock::host_waits);
@@ -38,22 +67,22 @@ WaitResult Timeline::wait_blocked(uint64_t value, Deadline deadline) {
     failing();  // before the lock, because it takes the lock if the watched source holds an error
     std::unique_lock lock(mutex_);
     if (look(value)) return WaitResult::done;
-    if (failure_.noted()) return WaitResult::failed;
+    if (has_failed()) return WaitResult::failed;
     if (deadline.passed()) return WaitResult::timed_out;
-    if (leaders_.led(place(value))) {
-      leaders_.sleep(lock, detail::until(deadline, detail::kLongestSleep));
+    if (sleepers_[place(value)].led) {
+      changed_.wait_for(lock, until(deadline));
       continue;
     }
     hsa_signal_t signal{0};
     // Fails only if the owner has just reclaimed the publication; the next look() returns true.
     if (!publications_.pin(value, signal)) continue;
-    leaders_.lead(place(value));
+    sleepers_[place(value)].led = true;
     lock.unlock();
-    detail::sleep_on(signal, deadline, [&] { return look(value) || failing(); });
+    sleep_on(signal, deadline, [&] { return look(value) || failing(); });
     lock.lock();
     if (!stop_leading(value)) continue;
     lock.unlock();
-    wake_awaited_server();
+    wake_completion_thread();
   }
 }
 
@@ -66,15 +95,15 @@ Timeline::SleepRole Timeline::begin_sleep(uint64_t value, hsa_signal_t& signal) 
 
 Timeline::SleepRole Timeline::try_sleep(uint64_t value, hsa_signal_t& signal) noexcept {
   const std::lock_guard lock(mutex_);
-  if (look(value) || failure_.noted()) return SleepRole::finished;
-  if (leaders_.led(place(value))) {
-    leaders_.rely(place(value));
+  if (look(value) || has_failed()) return SleepRole::finished;
+  if (sleepers_[place(value)].led) {
+    sleepers_[place(value)].relied = true;
     return SleepRole::led;
   }
   // Fails only if the owner has just reclaimed the publication.
   if (!publications_.pin(value, signal)) return SleepRole::finished;
   if (aql::has_interrupt(signal)) {
-    leaders_.lead(place(value));
+    sleepers_[place(value)].led = true;
     return SleepRole::leads;
   }
   publications_.unpin(value);
@@ -94,7 +123,10 @@ void Timeline::end_sleep(uint64_t value) noexcept {
 bool Timeline::stop_leading(uint64_t value) noexcept {
   look(value);
   publications_.unpin(value);
-  return leaders_.leave(place(value));
+  Sleepers& sleepers = sleepers_[place(value)];
+  sleepers.led = false;
+  changed_.notify_all();
+  return std::exchange(sleepers.relied, false);
 }
 
 }  // namespace uptempo

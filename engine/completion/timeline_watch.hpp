@@ -11,7 +11,6 @@
 #include "engine/completion/timeline.hpp"
 #include "engine/runtime/agent.hpp"
 #include "engine/runtime/session.hpp"
-#include "engine/runtime/session_listener.hpp"
 
 namespace uptempo::detail {
 

@@ -1,8 +1,10 @@
 #include "engine/completion/waiter.hpp"
 
+#include <fmt/format.h>
+
 #include <utility>
 
-#include "engine/completion/timeline.hpp"
+#include "engine/runtime/error.hpp"
 
 namespace uptempo::detail {
 
@@ -18,6 +20,30 @@ bool Waiter::wait(const Completion& next) noexcept {
   timeline->wait(next.value(), {}, deadline_);
   pause_ = aql::Pause(deadline_);
   return true;
+}
+
+void say_waiting(Timeline& timeline, Deadline deadline,
+                 const std::function<std::string()>& name) noexcept {
+  say([&] {
+    const std::string unfinished = timeline.describe_unfinished();
+    std::string limit;
+    if (!deadline.is_never()) {
+      const std::chrono::duration<double> left = deadline.when() - Deadline::Clock::now();
+      limit = fmt::format(", for {:.1f} s more at most,", std::max(left.count(), 0.0));
+    }
+    return fmt::format("the destruction of {} waits{} for {}", name(), limit,
+                       unfinished.empty() ? "its unfinished work" : unfinished);
+  });
+}
+
+WaitResult wait_for_end(Timeline& timeline, uint64_t value, Deadline deadline,
+                        const std::function<std::string()>& name) noexcept {
+  const Deadline silent = Deadline::after(kSilentWait);
+  if (deadline.when() <= silent.when()) return timeline.wait(value, {}, deadline);
+  const WaitResult result = timeline.wait(value, {}, silent);
+  if (result != WaitResult::timed_out) return result;
+  say_waiting(timeline, deadline, name);
+  return timeline.wait(value, {}, deadline);
 }
 
 }  // namespace uptempo::detail

@@ -1,21 +1,24 @@
-// Waiter: how a call waits for a resource that completed work returns, up to a deadline.
-//
-//   for (Waiter waiter(patience); !try_take();)
-//     if (!waiter.wait(oldest)) throw_exhausted();
-//
-// Thread safety: thread-compatible. No lock is held during a wait.
-// Cost: the clock is not read before the first wait.
+// Waits of calls for resources, and of destructors for unfinished work. Private to the engine. No
+// lock is held during a wait.
 #pragma once
 
 #include <algorithm>
 #include <chrono>
+#include <functional>
+#include <string>
 
-#include "aql/deadline.hpp"
 #include "aql/pause.hpp"
-#include "engine/completion/completion.hpp"
+#include "engine/completion/timeline.hpp"
 
 namespace uptempo::detail {
 
+// How a call waits for a resource that completed work returns, up to a deadline.
+//
+//   for (Waiter waiter(patience); !try_take();)
+//     if (!waiter.wait(oldest)) throw_exhausted();
+//
+// Thread safety: thread-compatible.
+// Cost: the clock is not read before the first wait.
 class Waiter {
  public:
   explicit Waiter(Deadline deadline) noexcept : deadline_(deadline), pause_(deadline) {}
@@ -34,5 +37,16 @@ class Waiter {
   Deadline deadline_;
   aql::Pause pause_;
 };
+
+// Time for which a destructor waits without a message.
+inline constexpr std::chrono::seconds kSilentWait{1};
+
+// Writes on stderr what the timeline's queue has not finished, and when the wait ends. `name`
+// returns the name of what is being destroyed. Any thread.
+void say_waiting(Timeline& timeline, Deadline deadline,
+                 const std::function<std::string()>& name) noexcept;
+// As Timeline::wait(), with that message after kSilentWait.
+WaitResult wait_for_end(Timeline& timeline, uint64_t value, Deadline deadline,
+                        const std::function<std::string()>& name) noexcept;
 
 }  // namespace uptempo::detail

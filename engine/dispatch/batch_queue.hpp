@@ -17,7 +17,7 @@
 #include "engine/dispatch/detail/publication.hpp"
 #include "engine/dispatch/pools/lent_blocks.hpp"
 #include "engine/dispatch/queue_resources.hpp"
-#include "engine/runtime/session_listener.hpp"
+#include "engine/runtime/session.hpp"
 
 namespace uptempo::detail {
 

@@ -7,8 +7,8 @@
 
 #include "engine/dispatch/batch_queue.hpp"
 #include "engine/dispatch/pools/kernarg_pool.hpp"
+#include "engine/runtime/agent.hpp"
 #include "engine/runtime/error.hpp"
-#include "engine/runtime/memory_model.hpp"
 
 namespace uptempo {
 namespace {
@@ -100,12 +100,7 @@ BatchSubmitter& BatchSubmitter::operator=(BatchSubmitter&&) noexcept = default;
 BatchSubmitter::~BatchSubmitter() = default;
 
 void BatchSubmitter::refuse_moved(const char* call) {
-  throw Error({.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
-               .call = call,
-               .asked = "the use of a BatchSubmitter",
-               .found = "this one was moved from",
-               .remedy = "use the BatchSubmitter that it was moved to, or assign another one to it "
-                         "first"});
+  detail::refuse_moved(call, "BatchSubmitter");
 }
 
 void BatchSubmitter::clear() noexcept {
@@ -163,7 +158,7 @@ Completion BatchSubmitter::submit(CallSite site) {
   // strictly less: a packet may be added to complete a finished one
   if (batch.publication.packets.size() < queue.longest_run()) {
     if (const std::optional<uint64_t> value = queue.submit(batch.publication, Deadline::now()))
-      return {queue.timeline(), *value};
+      return detail::completion_of(queue.timeline(), *value);
   }
   return submit(Deadline::after(batch.patience), site);
 }
@@ -174,7 +169,7 @@ Completion BatchSubmitter::submit(Deadline deadline, CallSite site) {
   batch.publication.site = site;
   const std::optional<uint64_t> value = queue.submit(batch.publication, deadline);
   if (!value) queue.throw_last_refusal(batch.publication);
-  return {queue.timeline(), *value};
+  return detail::completion_of(queue.timeline(), *value);
 }
 
 std::optional<Completion> BatchSubmitter::try_submit(CallSite site) {
@@ -183,7 +178,7 @@ std::optional<Completion> BatchSubmitter::try_submit(CallSite site) {
   batch.publication.site = site;
   const std::optional<uint64_t> value = queue.submit(batch.publication, Deadline::now());
   if (!value) return {};
-  return Completion{queue.timeline(), *value};
+  return detail::completion_of(queue.timeline(), *value);
 }
 
 std::string BatchSubmitter::explain() { return uptempo::explain(plan()); }

@@ -29,16 +29,12 @@ Queue::~Queue() = default;
 
 detail::BatchQueue& Queue::state(const char* call) const {
   if (state_) return *state_;
-  throw Error({.status = HSA_STATUS_ERROR_INVALID_QUEUE,
-               .call = call,
-               .asked = "the use of a Queue",
-               .found = "this one was moved from",
-               .remedy = "use the Queue that it was moved to, or assign another one to it first"});
+  detail::refuse_moved(call, "Queue");
 }
 
 Completion Queue::last_submitted() const {
   detail::BatchQueue& queue = state("Queue::last_submitted");
-  return {queue.timeline(), queue.timeline().last_begun()};
+  return detail::completion_of(queue.timeline(), queue.timeline().last_begun());
 }
 
 namespace {

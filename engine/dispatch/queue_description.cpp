@@ -9,8 +9,8 @@
 #include "engine/dispatch/shared_hsa_queue.hpp"
 #include "engine/memory/buffer.hpp"
 #include "engine/memory/pool.hpp"
+#include "engine/runtime/agent.hpp"
 #include "engine/runtime/description.hpp"
-#include "engine/runtime/memory_model.hpp"
 #include "engine/runtime/signal.hpp"
 
 namespace uptempo::detail {

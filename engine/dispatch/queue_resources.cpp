@@ -7,10 +7,9 @@
 #include <utility>
 
 #include "aql/amd_abi.hpp"
-#include "engine/completion/end_wait.hpp"
+#include "engine/completion/waiter.hpp"
 #include "engine/dispatch/shared_hsa_queue.hpp"
 #include "engine/runtime/error.hpp"
-#include "engine/runtime/say.hpp"
 
 namespace uptempo::detail {
 namespace {

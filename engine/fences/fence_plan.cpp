@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "engine/fences/fence_planner.hpp"
-#include "engine/runtime/memory_model.hpp"
+#include "engine/runtime/agent.hpp"
 
 namespace uptempo {
 

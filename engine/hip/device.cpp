@@ -15,7 +15,7 @@
 #include "engine/hip/per_device.hpp"
 #include "engine/hip/status.hpp"
 #include "engine/runtime/error.hpp"
-#include "engine/runtime/one_rocr.hpp"
+#include "engine/runtime/session.hpp"
 
 namespace uptempo::hip {
 namespace {

@@ -37,12 +37,7 @@ Recording::~Recording() = default;
 
 detail::RecordingState& Recording::state(const char* call) const {
   if (state_) return *state_;
-  throw Error({.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
-               .call = call,
-               .asked = "the use of a Recording",
-               .found = "this one was moved from",
-               .remedy = "use the Recording that it was moved to, or assign another one to it "
-                         "first"});
+  detail::refuse_moved(call, "Recording");
 }
 
 void Recording::raw(const aql::Packet64& packet) { state("Recording::raw").raw(packet); }

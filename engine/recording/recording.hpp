@@ -65,7 +65,7 @@
 #include "engine/dispatch/timing.hpp"
 #include "engine/program/grid.hpp"
 #include "engine/program/program.hpp"
-#include "engine/runtime/call_site.hpp"
+#include "engine/runtime/error.hpp"
 
 namespace uptempo {
 

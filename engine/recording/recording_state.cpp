@@ -6,11 +6,9 @@
 #include <atomic>
 #include <mutex>
 
-#include "engine/completion/end_wait.hpp"
 #include "engine/completion/waiter.hpp"
+#include "engine/runtime/agent.hpp"
 #include "engine/runtime/error.hpp"
-#include "engine/runtime/memory_model.hpp"
-#include "engine/runtime/say.hpp"
 #include "engine/runtime/session.hpp"
 
 namespace uptempo::detail {
@@ -543,7 +541,7 @@ std::optional<Completion> RecordingState::submit(BatchQueue& state, Deadline dea
   // A barrier packet may have been appended.
   if (nodes_.size() != publication_.packets.size()) nodes_.resize(publication_.packets.size());
   if (size() != 0) note_flight(state, *value, resumes);
-  return Completion{state.timeline(), *value};
+  return completion_of(state.timeline(), *value);
 }
 
 Completion RecordingState::replay(BatchQueue& state, Deadline deadline) {

@@ -67,22 +67,26 @@ bool has_xgmi_link(hsa_agent_t gpu, hsa_amd_memory_pool_t pool) {
                             &hsa_amd_memory_pool_link_info_t::link_type) != 0;
 }
 
-struct XgmiSearch {
-  hsa_agent_t gpu;
-  bool found = false;
-};
-
-hsa_status_t find_xgmi_to_pool(hsa_amd_memory_pool_t pool, void* data) {
-  auto& search = *static_cast<XgmiSearch*>(data);
-  search.found = search.found || has_xgmi_link(search.gpu, pool);
-  return HSA_STATUS_SUCCESS;
-}
-
-hsa_status_t find_xgmi_to_host(hsa_agent_t agent, void* data) {
-  hsa_device_type_t type{};
-  const hsa_status_t status = hsa_agent_get_info(agent, HSA_AGENT_INFO_DEVICE, &type);
-  if (status != HSA_STATUS_SUCCESS || type != HSA_DEVICE_TYPE_CPU) return status;
-  return hsa_amd_agent_iterate_memory_pools(agent, find_xgmi_to_pool, data);
+bool has_xgmi_to_host(hsa_agent_t gpu) {
+  struct Search {
+    hsa_agent_t gpu;
+    bool found = false;
+  } search{gpu};
+  for (const hsa_agent_t agent : detail::all_agents()) {
+    hsa_device_type_t type{};
+    get(agent, HSA_AGENT_INFO_DEVICE, type, "HSA_AGENT_INFO_DEVICE");
+    if (type != HSA_DEVICE_TYPE_CPU) continue;
+    check(hsa_amd_agent_iterate_memory_pools(
+              agent,
+              [](hsa_amd_memory_pool_t pool, void* data) {
+                auto& [from, found] = *static_cast<Search*>(data);
+                found = found || has_xgmi_link(from, pool);
+                return HSA_STATUS_SUCCESS;
+              },
+              &search),
+          "hsa_amd_agent_iterate_memory_pools", "a host's agent");
+  }
+  return search.found;
 }
 
 AgentProperties read_properties(hsa_agent_t agent) {
@@ -96,7 +100,6 @@ AgentProperties read_properties(hsa_agent_t agent) {
   get_optional(agent, HSA_AMD_AGENT_INFO_PRODUCT_NAME, product);
   p.product_name.assign(product.data(), strnlen(product.data(), product.size()));
   get_optional(agent, HSA_AMD_AGENT_INFO_COMPUTE_UNIT_COUNT, p.compute_units);
-  get_optional(agent, HSA_AMD_AGENT_INFO_MAX_CLOCK_FREQUENCY, p.clock_mhz);
   check(hsa_system_get_info(HSA_SYSTEM_INFO_TIMESTAMP_FREQUENCY, &p.timestamp_hz),
         "hsa_system_get_info", "HSA_SYSTEM_INFO_TIMESTAMP_FREQUENCY");
   if (p.type != HSA_DEVICE_TYPE_GPU) return p;
@@ -104,37 +107,21 @@ AgentProperties read_properties(hsa_agent_t agent) {
   get(agent, HSA_AGENT_INFO_WAVEFRONT_SIZE, p.wavefront_size, "HSA_AGENT_INFO_WAVEFRONT_SIZE");
   get(agent, HSA_AGENT_INFO_WORKGROUP_MAX_SIZE, p.max_workgroup_size,
       "HSA_AGENT_INFO_WORKGROUP_MAX_SIZE");
-  get(agent, HSA_AGENT_INFO_WORKGROUP_MAX_DIM, p.max_workgroup_dim,
-      "HSA_AGENT_INFO_WORKGROUP_MAX_DIM");
-  uint32_t max_grid_size = 0;
-  get(agent, HSA_AGENT_INFO_GRID_MAX_SIZE, max_grid_size, "HSA_AGENT_INFO_GRID_MAX_SIZE");
-  p.max_grid_size = max_grid_size;
-  hsa_dim3_t grid_dim{};
-  get(agent, HSA_AGENT_INFO_GRID_MAX_DIM, grid_dim, "HSA_AGENT_INFO_GRID_MAX_DIM");
-  p.max_grid_dim[0] = grid_dim.x;
-  p.max_grid_dim[1] = grid_dim.y;
-  p.max_grid_dim[2] = grid_dim.z;
   get(agent, HSA_AGENT_INFO_QUEUE_MIN_SIZE, p.queue_min_packets, "HSA_AGENT_INFO_QUEUE_MIN_SIZE");
   get(agent, HSA_AGENT_INFO_QUEUE_MAX_SIZE, p.queue_max_packets, "HSA_AGENT_INFO_QUEUE_MAX_SIZE");
-  get(agent, HSA_AGENT_INFO_QUEUES_MAX, p.queues_max, "HSA_AGENT_INFO_QUEUES_MAX");
   // Older headers lack its name.
   get_optional(agent, std::bit_cast<hsa_agent_info_t>(0xA119), p.pm4_emulation);
   // HSA_AMD_AGENT_INFO_MEMORY_PROPERTIES; bit 0: HSA_AMD_MEMORY_PROPERTY_AGENT_IS_APU.
   std::array<uint8_t, 8> memory_properties{};
   get_optional(agent, std::bit_cast<hsa_agent_info_t>(0xA114), memory_properties);
   p.is_apu = (memory_properties[0] & 1) != 0;
-  XgmiSearch xgmi{.gpu = agent};
-  check(hsa_iterate_agents(find_xgmi_to_host, &xgmi), "hsa_iterate_agents", p.name);
-  p.xgmi_to_host = xgmi.found;
-  get_optional(agent, HSA_AMD_AGENT_INFO_CHIP_ID, p.chip_id);
+  p.xgmi_to_host = has_xgmi_to_host(agent);
   get_optional(agent, HSA_AMD_AGENT_INFO_BDFID, p.bdf_id);
   get_optional(agent, HSA_AMD_AGENT_INFO_DOMAIN, p.domain);
   std::array<char, 21> uuid{};  // HSA_AMD_AGENT_INFO_UUID: char[21]
   get_optional(agent, HSA_AMD_AGENT_INFO_UUID, uuid);
   p.uuid.assign(uuid.data(), strnlen(uuid.data(), uuid.size()));
   if (p.uuid.ends_with("-XX")) p.uuid.clear();  // hsa_ext_amd.h: an agent without UUID
-  get_optional(agent, HSA_AMD_AGENT_INFO_NUM_SIMDS_PER_CU, p.simds_per_compute_unit);
-  get_optional(agent, HSA_AMD_AGENT_INFO_MAX_WAVES_PER_CU, p.waves_per_compute_unit);
   check(hsa_amd_agent_iterate_memory_pools(agent, find_group_segment, &p.group_segment_bytes),
         "hsa_amd_agent_iterate_memory_pools", p.name);
   check(hsa_agent_iterate_isas(agent, append_isa, &p.isas), "hsa_agent_iterate_isas", p.name);
@@ -148,19 +135,23 @@ std::string name_and_node(const Agent& agent) {
 }
 
 std::string name_and_node(hsa_agent_t handle) {
-  struct Search {
-    hsa_agent_t handle;
-    bool found = false;
-  } search{handle};
   // A handle of an ended Runtime may point to freed memory, so it is only compared.
-  hsa_iterate_agents(
-      [](hsa_agent_t agent, void* data) {
-        auto& wanted = *static_cast<Search*>(data);
-        wanted.found = wanted.found || agent.handle == wanted.handle.handle;
-        return HSA_STATUS_SUCCESS;
-      },
-      &search);
-  return search.found ? name_and_node(Agent(handle)) : "an agent of an ended Runtime";
+  const std::vector<hsa_agent_t> agents = detail::all_agents();
+  return std::ranges::find(agents, handle.handle, &hsa_agent_t::handle) != agents.end()
+             ? name_and_node(Agent(handle))
+             : "an agent of an ended Runtime";
+}
+
+std::vector<hsa_agent_t> detail::all_agents() {
+  std::vector<hsa_agent_t> agents;
+  check(hsa_iterate_agents(
+            [](hsa_agent_t agent, void* all) {
+              static_cast<std::vector<hsa_agent_t>*>(all)->push_back(agent);
+              return HSA_STATUS_SUCCESS;
+            },
+            &agents),
+        "hsa_iterate_agents");
+  return agents;
 }
 
 std::string pci_address(const AgentProperties& properties) {

@@ -79,14 +79,6 @@ struct Counters {
   friend Counters operator+(Counters a, const Counters& b) noexcept { return a += b; }
   friend Counters operator-(Counters a, const Counters& b) noexcept { return a -= b; }
   friend bool operator==(const Counters&, const Counters&) = default;
-
-  // Calls visit(name, text, value) for every counter, in the order above.
-  template <class Visit>
-  void each(Visit&& visit) const {
-#define UPTEMPO_COUNTER_VISIT(name, text) visit(#name, text, name);
-    UPTEMPO_COUNTERS(UPTEMPO_COUNTER_VISIT)
-#undef UPTEMPO_COUNTER_VISIT
-  }
 };
 
 namespace detail {

@@ -9,10 +9,16 @@
 #include "engine/runtime/runtime.hpp"
 #include "engine/runtime/session.hpp"
 #include "engine/runtime/signal.hpp"
-#include "engine/runtime/signal_budget.hpp"
 
 namespace uptempo {
 namespace {
+
+std::string interface_version() {
+  uint16_t major = 0, minor = 0;
+  hsa_system_get_info(HSA_SYSTEM_INFO_VERSION_MAJOR, &major);
+  hsa_system_get_info(HSA_SYSTEM_INFO_VERSION_MINOR, &minor);
+  return fmt::format("{}.{}", major, minor);
+}
 
 std::string build_of_rocr() {
   const char* build = nullptr;
@@ -98,7 +104,7 @@ Description& Description::part(std::string_view text) {
 std::string Runtime::describe() const {
   require_session("Runtime::describe");
   detail::Description all("runtime");
-  all.line("HSA interface", fmt::format("{}.{}", version_.major, version_.minor))
+  all.line("HSA interface", interface_version())
       .line("ROCr library", library_of_rocr())
       .line("ROCr build", build_of_rocr())
       .line("AMD extension", amd_extension())
@@ -111,7 +117,7 @@ std::string Runtime::describe() const {
               ? "by signal handlers, because hsa_amd_signal_wait_any of ROCr 6.4 overwrites memory"
               : "by hsa_amd_signal_wait_any")
       .line("loss of a GPU", Session::describe_exceptions())
-      .line("tools", find_interposition().finding)
+      .line("tools", detail::find_interposition().finding)
       .line("interrupt signals", facts_of_signals());
   for (size_t i = 0; i < agents_.size(); ++i)
     all.line(fmt::format("agent {}", i), facts_of(agents_[i]));

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <hsa/hsa_ext_amd.h>
 
+#include <cstdio>
+#include <new>
 #include <utility>
 
 #include "aql/printable.hpp"
@@ -112,6 +114,23 @@ void throw_status(hsa_status_t status, std::string_view call, std::string_view a
                .asked = std::string(asked),
                .found = std::move(found),
                .remedy = std::move(advice)});
+}
+
+void refuse_moved(std::string_view call, std::string_view type) {
+  throw Error({.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
+               .call = std::string(call),
+               .asked = fmt::format("the use of a {}", type),
+               .found = "this one was moved from",
+               .remedy = fmt::format(
+                   "use the {} that it was moved to, or assign another one to it first", type)});
+}
+
+void say(const std::string& sentence) noexcept {
+  try {
+    std::fprintf(stderr, "uptempo: %s\n", aql::printable(sentence, aql::Lines::kept).c_str());
+  } catch (const std::bad_alloc&) {
+    std::fputs("uptempo: a message is lost, because memory is exhausted\n", stderr);
+  }
 }
 
 }  // namespace detail

@@ -8,6 +8,8 @@
 #include <hsa/hsa.h>
 
 #include <concepts>
+#include <cstdint>
+#include <exception>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -39,6 +41,24 @@ class Error : public std::runtime_error {
   std::shared_ptr<const ErrorFacts> facts_;  // shared: copying an exception must not throw
 };
 
+// The line of the program that made a call, as a defaulted last parameter:
+//
+//   Completion submit(CallSite site = CallSite::here());
+//
+// The compiler fills it in, so it costs two constants. std::source_location would do the same; the
+// release of clang-tidy that checks this library does not know it. `file` is a string literal of
+// the caller's program or library, which must stay loaded.
+struct CallSite {
+  const char* file = nullptr;  // null: not known
+  uint32_t line = 0;
+
+  static constexpr CallSite here(const char* file = __builtin_FILE(),
+                                 uint32_t line = __builtin_LINE()) noexcept {
+    return {file, line};
+  }
+  friend bool operator==(const CallSite&, const CallSite&) = default;
+};
+
 // Returns HSA's name of a status ("HSA_STATUS_ERROR_OUT_OF_RESOURCES"), or its number if it has no
 // name. Works before hsa_init.
 std::string status_name(hsa_status_t status);
@@ -51,7 +71,23 @@ inline void check(hsa_status_t status, std::string_view call, std::string_view a
 namespace detail {
 [[noreturn]] void throw_status(hsa_status_t status, std::string_view call, std::string_view asked,
                                std::string_view remedy);
+
+// Throws the Error of a call of an object that was moved from. `type`: of the object.
+[[noreturn]] void refuse_moved(std::string_view call, std::string_view type);
+
+// For functions that cannot throw: writes "uptempo: <sentence>" and a line end to stderr, with one
+// call.
+void say(const std::string& sentence) noexcept;
+// The same for the sentence that make() returns. Says nothing if make() throws, as it does when
+// memory is short.
+template <std::invocable Make>
+void say(Make&& make) noexcept {
+  try {
+    say(std::string(make()));
+  } catch (const std::exception&) {
+  }
 }
+}  // namespace detail
 
 inline void check(hsa_status_t status, std::string_view call, std::string_view asked,
                   std::string_view remedy) {

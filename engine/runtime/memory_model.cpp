@@ -1,4 +1,4 @@
-#include "engine/runtime/memory_model.hpp"
+#include "engine/runtime/agent.hpp"
 
 #include <fmt/format.h>
 
@@ -11,7 +11,8 @@ namespace {
 constexpr MemoryModel kGfx9{
     .name = "gfx900 to gfx90a",
     .proved = true,
-    .assumes = {.one_l2 = true, .host_memory_bypasses_l2 = true},
+    .one_l2 = true,
+    .host_memory_bypasses_l2 = true,
     .source =
         "LLVM AMDGPUUsage, Memory Model GFX6-GFX9 and gfx90A; Linux, "
         "amdgpu_amdkfd_gpuvm.c and gmc_v9_0.c: memory types UC, NC, RW and CC"};
@@ -20,7 +21,8 @@ constexpr MemoryModel kGfx9{
 constexpr MemoryModel kGfx942{
     .name = "gfx942",
     .proved = true,
-    .assumes = {.host_memory_bypasses_l2 = true, .device_memory_is_probed = true},
+    .host_memory_bypasses_l2 = true,
+    .device_memory_is_probed = true,
     .source =
         "LLVM AMDGPUUsage, Memory Model GFX942; Linux, gmc_v9_0_get_coherence_flags(), "
         "GC 9.4.3: local memory RW with the C bit, system memory UC"};
@@ -36,7 +38,7 @@ constexpr MemoryModel kGfx942Apu{
 constexpr MemoryModel kGfx950{
     .name = "gfx950",
     .proved = true,
-    .assumes = {.device_memory_is_probed = true},
+    .device_memory_is_probed = true,
     .source =
         "LLVM, SIMemoryLegalizer.cpp: the cache control of gfx940 targets; Linux, "
         "gmc_v9_0_get_coherence_flags(), GC 9.5.0: local memory RW with the C bit, system "
@@ -44,21 +46,22 @@ constexpr MemoryModel kGfx950{
 
 // The packet processor's firmware decides which packet fences act on L2, and no public source says
 // so for these targets.
-constexpr CacheProperties kGfx10Rules{.one_l2 = true, .host_memory_bypasses_l2 = true};
 constexpr MemoryModel kGfx103x{
     .name = "gfx103x",
-    .assumes = kGfx10Rules,
+    .one_l2 = true,
+    .host_memory_bypasses_l2 = true,
     .source =
         "LLVM AMDGPUUsage, Memory Model GFX10-GFX11: one L2 for an agent; Linux, "
         "gmc_v10_0_get_vm_pte(): coherent memory UC"};
 constexpr MemoryModel kGfx110x{
     .name = "gfx110x",
-    .assumes = kGfx10Rules,
+    .one_l2 = true,
+    .host_memory_bypasses_l2 = true,
     .source =
         "LLVM AMDGPUUsage, Memory Model GFX10-GFX11: one L2 for an agent; Linux, "
         "gmc_v11_0_get_vm_pte(): coherent memory UC"};
 constexpr MemoryModel kGfx115x{
-    .name = "gfx115x", .assumes = kGfx110x.assumes, .source = kGfx110x.source};
+    .name = "gfx115x", .one_l2 = true, .host_memory_bypasses_l2 = true, .source = kGfx110x.source};
 
 constexpr MemoryModel kGfx120x{
     .name = "gfx120x",
@@ -97,15 +100,14 @@ const MemoryModel& memory_model(const AgentProperties& agent) noexcept {
 }
 
 std::string describe(const MemoryModel& model) {
-  const CacheProperties& assumes = model.assumes;
-  if (assumes == CacheProperties{})
+  if (!model.one_l2 && !model.host_memory_bypasses_l2 && !model.device_memory_is_probed)
     return fmt::format("memory model {}: every fence is kept ({})", model.name, model.source);
   return fmt::format("memory model {}{}: {}, fine-grained host memory {} L2, device memory {} ({})",
                      model.name,
                      model.proved ? "" : ", not proved on hardware, so that every fence is kept",
-                     assumes.one_l2 ? "one L2" : "several L2s",
-                     assumes.host_memory_bypasses_l2 ? "bypasses" : "may be in",
-                     assumes.device_memory_is_probed ? "is probed" : "is not probed", model.source);
+                     model.one_l2 ? "one L2" : "several L2s",
+                     model.host_memory_bypasses_l2 ? "bypasses" : "may be in",
+                     model.device_memory_is_probed ? "is probed" : "is not probed", model.source);
 }
 
 }  // namespace uptempo

@@ -1,5 +1,3 @@
-#include "engine/runtime/one_rocr.hpp"
-
 #include <fmt/format.h>
 #include <link.h>
 
@@ -8,6 +6,7 @@
 #include <vector>
 
 #include "engine/runtime/error.hpp"
+#include "engine/runtime/session.hpp"
 
 namespace uptempo::detail {
 namespace {

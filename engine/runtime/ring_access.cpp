@@ -12,6 +12,8 @@
 namespace uptempo {
 namespace {
 
+using detail::Interposition;
+
 constexpr const char* kRocr = "libhsa-runtime64.so.1";
 
 // The functions by which a producer creates a queue, claims slots, exposes packets and rings the
@@ -96,7 +98,7 @@ Interposition interposition_of(void* rocr, const char* name) {
 
 }  // namespace
 
-Interposition find_interposition() {
+detail::Interposition detail::find_interposition() {
   const std::unique_ptr<void, Close> rocr(dlopen(kRocr, RTLD_LAZY | RTLD_NOLOAD));
   if (!rocr) return not_known(fmt::format("{} is not loaded", kRocr));
   for (const char* const name : kPublishing)
@@ -113,7 +115,7 @@ RingAccessChoice choose_ring_access(const hsa_queue_t* queue, bool pm4_emulation
   if (pm4_emulation) return {RingAccess::hsa_calls, "ROCr emulates the agent's queues by PM4"};
   if (wish == RingAccessMode::direct) return {RingAccess::direct, "the caller asked for it"};
   if (wish == RingAccessMode::hsa_calls) return {RingAccess::hsa_calls, "the caller asked for it"};
-  Interposition tools = find_interposition();
+  detail::Interposition tools = detail::find_interposition();
   if (!tools.none) return {RingAccess::hsa_calls, std::move(tools.finding)};
   if (aql::detail::signal_kind(queue->doorbell_signal) != SignalKind::doorbell)
     return {RingAccess::hsa_calls, "the doorbell is not of kind DOORBELL"};

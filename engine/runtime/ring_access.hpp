@@ -37,6 +37,8 @@
 
 namespace uptempo {
 
+namespace detail {
+
 // The state of the HSA functions that publish packets: replaced by tools, or not.
 struct Interposition {
   bool none = false;    // every function is ROCr's own
@@ -44,6 +46,8 @@ struct Interposition {
 };
 // Requires that HSA is initialised.
 Interposition find_interposition();
+
+}  // namespace detail
 
 enum class RingAccessMode : uint8_t {
   automatic,  // direct, unless a tool interposes or the doorbell is not of kind DOORBELL

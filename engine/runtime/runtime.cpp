@@ -3,22 +3,13 @@
 #include <fmt/format.h>
 
 #include <optional>
+#include <utility>
 
 #include "engine/runtime/error.hpp"
 #include "engine/runtime/session.hpp"
 
 namespace uptempo {
 namespace {
-
-RuntimeVersion running_version() {
-  uint16_t major = 0;
-  uint16_t minor = 0;
-  check(hsa_system_get_info(HSA_SYSTEM_INFO_VERSION_MAJOR, &major), "hsa_system_get_info",
-        "HSA_SYSTEM_INFO_VERSION_MAJOR");
-  check(hsa_system_get_info(HSA_SYSTEM_INFO_VERSION_MINOR, &minor), "hsa_system_get_info",
-        "HSA_SYSTEM_INFO_VERSION_MINOR");
-  return {major, minor};
-}
 
 const char* type_name(hsa_device_type_t type) {
   switch (type) {
@@ -51,24 +42,8 @@ std::string lower(std::string_view text) {
 
 }  // namespace
 
-Runtime::Runtime(RuntimeVersion needed) : session_(Session::start()), version_(running_version()) {
-  if (version_ < needed) {
-    throw Error({.status = HSA_STATUS_ERROR_INVALID_RUNTIME_STATE,
-                 .call = "Runtime",
-                 .asked = fmt::format("an HSA runtime of interface version {}.{} or newer",
-                                      needed.major, needed.minor),
-                 .found = fmt::format("version {}.{}", version_.major, version_.minor),
-                 .remedy = "install a newer hsa-runtime64 (ROCr)"});
-  }
-  std::vector<hsa_agent_t> handles;
-  check(hsa_iterate_agents(
-            [](hsa_agent_t agent, void* data) {
-              static_cast<std::vector<hsa_agent_t>*>(data)->push_back(agent);
-              return HSA_STATUS_SUCCESS;
-            },
-            &handles),
-        "hsa_iterate_agents");
-  for (const hsa_agent_t handle : handles) {
+Runtime::Runtime() : session_(Session::start()) {
+  for (const hsa_agent_t handle : detail::all_agents()) {
     if (!is_of_known_type(handle)) continue;
     const Agent& agent = agents_.emplace_back(handle);
     if (agent.is_gpu()) {
@@ -88,11 +63,7 @@ Runtime::Runtime(RuntimeVersion needed) : session_(Session::start()), version_(r
 
 void Runtime::require_session(const char* call) const {
   if (session_) return;
-  throw Error({.status = HSA_STATUS_ERROR_NOT_INITIALIZED,
-               .call = call,
-               .asked = "an agent",
-               .found = "this Runtime was moved from",
-               .remedy = "use the Runtime that it was moved to"});
+  detail::refuse_moved(call, "Runtime");
 }
 
 const Agent& Runtime::host() const {
@@ -155,5 +126,17 @@ Agent Runtime::gpu(std::string_view selector) const {
                              ? "check that the amdgpu driver sees a GPU, or run under uptempo-vgpu"
                              : "use an index, a UUID or a PCI address"});
 }
+
+MemoryFaultListener::MemoryFaultListener(const Agent& agent, Function function)
+    : listener_(std::make_unique<detail::SessionListener>(
+          Session::current(),
+          Session::Listener{.on_fault = [agent = agent.handle(), function = std::move(function)](
+                                            const Session::MemoryFault& fault) {
+            if (fault.agent.handle != agent.handle) return false;
+            function(fault.status, fault.text);
+            return true;
+          }})) {}
+
+MemoryFaultListener::~MemoryFaultListener() = default;
 
 }  // namespace uptempo

@@ -1,6 +1,6 @@
 // Runtime starts HSA and lists its agents. Keep it while any object made from them is in use.
 //
-//   Runtime runtime;              // throws Error: no driver, no GPU agent, an HSA runtime too old
+//   Runtime runtime;              // throws Error: no driver, no GPU agent
 //   Agent gpu = runtime.gpu();
 //
 // All Runtime objects of a process share one session. The destructor of the last one releases every
@@ -25,8 +25,8 @@
 // Thread safety: const functions, construction and destruction may run on any thread.
 #pragma once
 
-#include <compare>
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -38,22 +38,14 @@
 namespace uptempo {
 
 class Session;
-
-// Version of the HSA interface that a runtime implements (ROCr 5.2.3: 1.1), not of the ROCm
-// release.
-struct RuntimeVersion {
-  unsigned major = 0, minor = 0;
-  friend constexpr auto operator<=>(const RuntimeVersion&, const RuntimeVersion&) = default;
-};
-
-// Required for hsa_amd_memory_pool_*, ISA iteration and code object readers.
-inline constexpr RuntimeVersion kNeededVersion{1, 1};
+namespace detail {
+class SessionListener;
+}
 
 class Runtime {
  public:
-  // Throws Error if HSA does not start or implements less than `needed`; the Error names both
-  // versions.
-  explicit Runtime(RuntimeVersion needed = kNeededVersion);
+  // Throws Error if HSA does not start.
+  Runtime();
 
   // Returns the GPU agent with this number in HSA's order. If there is none, throws Error, which
   // names every agent and why it was rejected.
@@ -71,8 +63,6 @@ class Runtime {
   // CPUs, GPUs and DSPs. Agents of other types, such as the NPUs of newer ROCr, are skipped.
   std::span<const Agent> agents() const noexcept { return agents_; }
 
-  RuntimeVersion version() const noexcept { return version_; }
-
   // Every choice that the library makes for this process, with its reason: versions and library of
   // ROCr, tools, signals, agents. Text for a person, one fact a line, to send with a report from a
   // machine that others do not have; not to be parsed. Throws Error.
@@ -82,8 +72,33 @@ class Runtime {
   void require_session(const char* call) const;
 
   std::shared_ptr<Session> session_;
-  RuntimeVersion version_;
   std::vector<Agent> agents_, gpus_, hosts_;
+};
+
+// Calls a function when a GPU faults on a memory access, or is lost. For programs that give a GPU
+// work of their own, beside the engine's queues. A fault that no listener and no queue of the
+// engine claims ends the process: ROCr prints agent, address and reason, and aborts. A listener
+// claims every fault of its agent. The driver stops the agent's queues permanently at the first
+// fault, so a listener constructed after it is called at once.
+//
+// Thread safety: the function runs on a thread of ROCr, of the library, or of the constructor. It
+// may call only HSA's signal functions. The destructor waits for it.
+// Lifetime: any; after the end of the Runtime the function is not called.
+class MemoryFaultListener {
+ public:
+  // `status` is HSA_STATUS_ERROR_MEMORY_FAULT, and `text` has the address and the reasons. If the
+  // driver has stopped the GPU after a hang, an uncorrectable error or its removal, `status` is
+  // HSA_STATUS_ERROR_FATAL.
+  using Function = std::function<void(hsa_status_t status, const std::string& text)>;
+
+  // Throws Error if there is no Runtime.
+  MemoryFaultListener(const Agent& agent, Function function);
+  ~MemoryFaultListener();
+  MemoryFaultListener(const MemoryFaultListener&) = delete;
+  MemoryFaultListener& operator=(const MemoryFaultListener&) = delete;
+
+ private:
+  const std::unique_ptr<detail::SessionListener> listener_;
 };
 
 }  // namespace uptempo

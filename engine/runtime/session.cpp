@@ -11,7 +11,6 @@
 #include "engine/runtime/counters.hpp"
 #include "engine/runtime/driver/hardware_exceptions.hpp"
 #include "engine/runtime/error.hpp"
-#include "engine/runtime/one_rocr.hpp"
 
 namespace uptempo {
 namespace {

@@ -160,4 +160,44 @@ class Session {
   std::vector<uint64_t> claimed_;  // agents of which a fault was claimed
 };
 
+namespace detail {
+
+// A listener of a session, removed by its destructor. Thread-compatible; the session may end on any
+// thread.
+class SessionListener {
+ public:
+  SessionListener() = default;
+  SessionListener(std::shared_ptr<Session> session, Session::Listener listener)
+      : session_(std::move(session)), number_(session_->listen(std::move(listener))) {}
+  SessionListener(const SessionListener&) = delete;
+  SessionListener& operator=(const SessionListener&) = delete;
+  ~SessionListener() { stop(); }
+
+  // Call once, on a listener without a session. As Session::listen().
+  void start(std::shared_ptr<Session> session, Session::Listener listener) {
+    number_ = session->listen(std::move(listener));
+    session_ = std::move(session);
+  }
+  // Waits for a function that runs. After this call none runs.
+  void stop() noexcept {
+    if (session_) session_->stop_listening(number_);
+    session_.reset();
+  }
+  bool listens() const noexcept { return session_ != nullptr; }
+  // False without a session, and after its end.
+  bool alive() const noexcept { return session_ != nullptr && session_->alive(); }
+
+ private:
+  std::shared_ptr<Session> session_;
+  uint64_t number_ = 0;
+};
+
+// Throws Error, which names the files, if more than one loaded library has ROCr's soname
+// (libhsa-runtime64.so.1), for example the distribution's and that of /opt/rocm. Each copy has
+// agents, queues and signals of its own, and takes handles of the other for pointers to its
+// objects. The dynamic linker loads one file once, whatever its links and names. A copy in another
+// namespace (dlmopen) is not seen. `call`: of the Error.
+void require_one_rocr(const char* call);
+
+}  // namespace detail
 }  // namespace uptempo

@@ -10,7 +10,6 @@
 #include "engine/runtime/counters.hpp"
 #include "engine/runtime/error.hpp"
 #include "engine/runtime/session.hpp"
-#include "engine/runtime/signal_budget.hpp"
 
 namespace uptempo {
 namespace {
@@ -71,7 +70,8 @@ uint64_t detail::ticks_in(std::chrono::nanoseconds duration) noexcept {
                                static_cast<double>(hz));
 }
 
-Signal::Signal(SignalKind asked, hsa_signal_value_t initial) : state_(std::make_shared<State>()) {
+Signal::Signal(SignalKind asked, hsa_signal_value_t initial)
+    : state_(std::make_shared<detail::SignalState>()) {
   std::shared_ptr<Session> session = Session::current();
   const bool may_replace =
       signal_budget().beyond == SignalBudget::Beyond::event_less || !detail::events_in_use();

@@ -1,14 +1,13 @@
 // Signal: owns one HSA signal.
 //
-// Every interrupt signal counts against the process's budget (signal_budget.hpp).
-// SignalBudget::Beyond decides whether construction throws Error once the budget is used up, or
+// Every interrupt signal counts against the process's budget. SignalBudget::Beyond decides whether construction throws Error once the budget is used up, or
 // when ROCr 5.2.3 silently returns a signal without an event because the driver has none left.
 // interrupt() reports which kind was created. A blocked HSA wait on an event-less signal spins.
 //
 // Memory: ROCr allocates every signal at the first CPU agent, which need not be the nearest one to
 // the GPU, and offers no choice. Queue::describe() says where.
 //
-// Lifetime: batches and streams borrow the Signals that they are given (SignalLoan). So a Signal
+// Lifetime: batches and streams borrow the Signals that they are given. So a Signal
 // may be destroyed at any time: the HSA signal lives until the last loan has ended, or the Runtime.
 // Work that is given the bare handle borrows nothing.
 //
@@ -34,7 +33,60 @@ enum class SignalKind : uint8_t {
   event_less,  // no driver event: for timestamps and for dependencies between packets
 };
 
+// Limits the interrupt signals that this library may use in the process.
+//
+// Each interrupt signal takes an event of the kernel driver, which grants 4,095 to a process
+// (KFD_SIGNAL_EVENT_LIMIT of linux/kfd_ioctl.h; slot 0 is unused). All users in the process share
+// them: ROCr takes some for itself and about two per queue; HIP takes one per signal of its own.
+// When none is left, ROCr silently returns signals that no thread can sleep on, to every user. The
+// budget keeps this library from exhausting the events and reports when its limit is reached.
+//
+//   set_signal_budget({.interrupts = 512});
+//   Queue queue{gpu};                        // 64 of them; throws Error if that exceeds 512
+//   signal_use().in_use;
+//
+// The budget is one for the process, also where several plugins contain a copy of this library: the
+// copies find their common numbers, and each may set the budget of all.
+//
+// ROCr keeps the events of destroyed signals for new ones and returns none before the Runtime ends.
+// So `peak` is the number that other users of the process cannot use.
+//
+// Thread safety: these functions may be called from any thread.
+// Cost: one atomic operation per signal created or destroyed.
+struct SignalBudget {
+  // Action if an interrupt signal is requested but the budget is used up or the driver has no event
+  // left.
+  enum class Beyond : uint8_t {
+    refuse,      // throw Error
+    event_less,  // create a signal without an event: a blocked wait polls
+  };
+  uint32_t interrupts = 3584;  // leaves 511 to other users of the process
+  Beyond beyond = Beyond::refuse;
+};
+
+struct SignalUse {
+  uint32_t budget = 0;
+  uint32_t in_use = 0;   // live interrupt signals of this library, in all its copies
+  uint32_t peak = 0;     // highest in_use so far
+  uint64_t refused = 0;  // Errors thrown since the process began
+  // Signals without event created instead of interrupt signals, since the process began.
+  uint64_t replaced = 0;
+  uint32_t copies = 1;  // of this library in the process that have used or asked about signals
+};
+
+// Applies to signals created later. One budget for the process, shared by all Runtimes and by all
+// copies of this library.
+void set_signal_budget(const SignalBudget& budget) noexcept;
+SignalBudget signal_budget() noexcept;
+SignalUse signal_use() noexcept;
+
 namespace detail {
+
+// Reserves a place in the budget. Returns false if there is none.
+bool reserve_interrupt() noexcept;
+void release_interrupt() noexcept;
+void note_refused() noexcept;
+void note_replaced() noexcept;
 
 // Longest sleep before deadlines and failures are checked again; also the highest cost of a lost
 // interrupt.
@@ -54,37 +106,37 @@ uint64_t ticks_in(std::chrono::nanoseconds duration) noexcept;
 
 }  // namespace detail
 
+namespace detail {
+
+struct SignalState {
+  ~SignalState() {
+    if (stays.load(std::memory_order_relaxed)) owned.leave_to_session();
+  }
+  Owned owned;
+  std::atomic<bool> stays{false};  // work in flight may use the signal until the Runtime ends
+};
+
 // While a SignalLoan lives, its Signal is not destroyed. Move-only. Any thread may end it.
 class SignalLoan {
  public:
-  SignalLoan() = default;  // of no signal
-  SignalLoan(SignalLoan&& other) noexcept = default;
-  SignalLoan& operator=(SignalLoan&& other) noexcept {
-    end();
-    users_ = std::move(other.users_);
-    return *this;
-  }
-  ~SignalLoan() { end(); }
+  explicit SignalLoan(std::shared_ptr<SignalState> signal = {}) noexcept
+      : signal_(std::move(signal)) {}
+  SignalLoan(SignalLoan&&) noexcept = default;
+  SignalLoan& operator=(SignalLoan&&) noexcept = default;
 
-  explicit operator bool() const noexcept { return users_ != nullptr; }
+  explicit operator bool() const noexcept { return signal_ != nullptr; }
   // Drops the loan; the signal lives until the end of the Runtime, because work in flight may still
   // use it.
-  void leave_to_session() noexcept { users_.reset(); }
+  void leave_to_session() noexcept {
+    if (signal_) signal_->stays.store(true, std::memory_order_relaxed);
+    signal_.reset();
+  }
 
  private:
-  friend class Signal;
-  explicit SignalLoan(std::shared_ptr<std::atomic<uint32_t>> users) noexcept
-      : users_(std::move(users)) {
-    users_->fetch_add(1, std::memory_order_relaxed);
-  }
-  void end() noexcept {
-    // Release: the waiting packet has read the signal for the last time.
-    if (users_) users_->fetch_sub(1, std::memory_order_release);
-    users_.reset();
-  }
-
-  std::shared_ptr<std::atomic<uint32_t>> users_;  // number of loans of the signal
+  std::shared_ptr<SignalState> signal_;
 };
+
+}  // namespace detail
 
 class Signal {
  public:
@@ -96,26 +148,13 @@ class Signal {
   bool interrupt() const noexcept { return interrupt_; }
   bool alive() const noexcept { return state_ && state_->owned.alive(); }
   // Lends the signal; an empty Signal lends none.
-  SignalLoan lend() const noexcept {
-    return state_ ? SignalLoan({state_, &state_->users}) : SignalLoan();
-  }
+  detail::SignalLoan lend() const noexcept { return detail::SignalLoan(state_); }
   // Drops ownership; the signal lives until the end of the Runtime, because work in flight may
   // still use it.
-  void leave_to_session() noexcept {
-    if (state_) state_->owned.leave_to_session();
-    state_.reset();
-  }
+  void leave_to_session() noexcept { detail::SignalLoan(std::move(state_)).leave_to_session(); }
 
  private:
-  struct State {
-    ~State() {
-      // A loan was left to the session.
-      if (users.load(std::memory_order_acquire) != 0) owned.leave_to_session();
-    }
-    Owned owned;
-    std::atomic<uint32_t> users{0};
-  };
-  std::shared_ptr<State> state_;  // the Signal's and its loans'
+  std::shared_ptr<detail::SignalState> state_;  // the Signal's and its loans'
   bool interrupt_ = false;
 };
 

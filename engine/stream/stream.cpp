@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "aql/amd_abi.hpp"
-#include "engine/completion/timeline/event_time.hpp"
+#include "engine/completion/timeline/kept_times.hpp"
 #include "engine/runtime/counters.hpp"
 #include "engine/runtime/error.hpp"
 #include "engine/stream/copier.hpp"
@@ -63,13 +63,7 @@ Stream::~Stream() {
   }
 }
 
-void Stream::refuse_moved(const char* call) {
-  throw Error({.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
-               .call = call,
-               .asked = "a call of a Stream",
-               .found = "this one was moved from",
-               .remedy = "use the Stream that it was moved to"});
-}
+void Stream::refuse_moved(const char* call) { detail::refuse_moved(call, "Stream"); }
 
 void Stream::take_queue() {
   if (queue_ == nullptr) queue_ = &streams_->place(options_.priority, options_.cu_mask);
@@ -262,14 +256,14 @@ void refuse_null(hsa_signal_t signal, const char* call, const char* asked) {
 
 }  // namespace
 
-void Stream::signal(hsa_signal_t signal, SignalLoan loan) {
+void Stream::signal(hsa_signal_t signal, detail::SignalLoan loan) {
   require_here("Stream::signal");
   refuse_null(signal, "Stream::signal", "a decrement of a signal");
   prepare().signal(position_, signal, std::move(loan));
   if (follows_others_) note_order();
 }
 
-void Stream::after(hsa_signal_t signal, SignalLoan loan, SignalSetBy setter) {
+void Stream::after(hsa_signal_t signal, detail::SignalLoan loan, SignalSetBy setter) {
   require_here("Stream::after");
   refuse_null(signal, "Stream::after", "a wait for a signal");
   if (aql::load_acquire(signal) == 0) {

@@ -129,13 +129,13 @@ class Stream {
     after(signal.handle(), signal.lend(), setter);
   }
   void after(hsa_signal_t signal, SignalSetBy setter = SignalSetBy::host) {
-    after(signal, SignalLoan(), setter);
+    after(signal, detail::SignalLoan(), setter);
   }
   // Decrements the caller's signal when all earlier work of the stream is complete and its writes
   // are visible to the system. If the queue fails first, the signal keeps its value. Lifetime as
   // for after(). Throws Error like launch().
   void signal(const Signal& signal) { this->signal(signal.handle(), signal.lend()); }
-  void signal(hsa_signal_t signal) { this->signal(signal, SignalLoan()); }
+  void signal(hsa_signal_t signal) { this->signal(signal, detail::SignalLoan()); }
 
   // Copies and fills in stream order. copy_ends.hpp describes ends, paths, and when pageable memory
   // is read and written. Return the path used; CopyPath::automatic if there was nothing to do. They
@@ -207,8 +207,8 @@ class Stream {
       begin_packet();
     return *queue_;
   }
-  void after(hsa_signal_t signal, SignalLoan loan, SignalSetBy setter);
-  void signal(hsa_signal_t signal, SignalLoan loan);
+  void after(hsa_signal_t signal, detail::SignalLoan loan, SignalSetBy setter);
+  void signal(hsa_signal_t signal, detail::SignalLoan loan);
   struct Transfer;
   CopyPath fill_with(const CopyTarget& to, const CopyRows& rows, const void* pattern,
                      size_t pattern_bytes, CopyPath path);

@@ -1,8 +1,8 @@
 // StreamsState::describe() and Transfers::describe().
 #include <fmt/format.h>
 
+#include "engine/runtime/agent.hpp"
 #include "engine/runtime/description.hpp"
-#include "engine/runtime/memory_model.hpp"
 #include "engine/runtime/session.hpp"
 #include "engine/stream/streams_state.hpp"
 

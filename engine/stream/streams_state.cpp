@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "engine/completion/end_wait.hpp"
 #include "engine/completion/lent_signal.hpp"
 #include "engine/completion/waiter.hpp"
 #include "engine/runtime/error.hpp"

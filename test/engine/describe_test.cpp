@@ -278,7 +278,7 @@ TEST_CASE("after the end of the Runtime there is nothing to describe", "[describ
   Streams streams{runtime->gpu()};
   const Stream stream{streams};
   Runtime moved(std::move(*runtime));
-  CHECK(contains(error_of([&] { (void)runtime->describe(); }), "this Runtime was moved from"));
+  CHECK(contains(error_of([&] { (void)runtime->describe(); }), "this one was moved from"));
   CHECK_NOTHROW(moved.describe());
   { const Runtime last(std::move(moved)); }
   runtime.reset();

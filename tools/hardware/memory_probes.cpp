@@ -179,7 +179,7 @@ Answer answer_of_stale_reads(const StaleReads& found, const MemoryModel& model, 
   constexpr std::array kNames{"none", "agent", "system"};
   // An unproved row is compared, too, though the engine does not use it: this is its proof.
   const bool agent_suffices =
-      on_device ? model.assumes.device_memory_is_probed : model.assumes.host_memory_bypasses_l2;
+      on_device ? model.device_memory_is_probed : model.host_memory_bypasses_l2;
   nlohmann::ordered_json measured{{"row", model.name},
                                   {"row_is_proved", model.proved},
                                   {"agent_scope_suffices", agent_suffices}};

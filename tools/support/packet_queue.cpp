@@ -12,9 +12,9 @@
 #include "aql/text.hpp"
 #include "aql/writer.hpp"
 #include "engine/runtime/error.hpp"
-#include "engine/runtime/memory_fault.hpp"
 #include "engine/runtime/owned.hpp"
 #include "engine/runtime/ring_access.hpp"
+#include "engine/runtime/runtime.hpp"
 #include "engine/runtime/signal.hpp"
 
 namespace uptempo::support {

@@ -7,15 +7,12 @@
 
 #include <cstdint>
 
-namespace uptempo {
-class Timeline;
-}
+#include "engine/completion/completion.hpp"
 
 namespace uptempo::detail {
 
 struct Awaited {
-  Timeline* timeline = nullptr;
-  uint64_t value = 0;
+  Completion publication;  // not the empty one
   // Called once, on the completion thread, when the publication has completed or failed. It may
   // destroy the object.
   void (*on_finished)(Awaited&) noexcept = nullptr;

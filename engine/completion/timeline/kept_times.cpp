@@ -32,8 +32,6 @@ void KeptTimes::want(size_t place, const Completion& publication,
   if (!entry.read && !entry.times.empty()) event->set(publication, entry.times.back().end_ns);
 }
 
-void KeptTimes::keep(size_t place) { keep(entries_[place]); }
-
 std::vector<PacketTime> KeptTimes::of(size_t place, uint64_t value) {
   Entry& entry = entries_[place];
   if (entry.value != value) return {};

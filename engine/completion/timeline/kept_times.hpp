@@ -4,25 +4,42 @@
 //
 // Separate from the publications (publication_ring.hpp), because most publications are not timed.
 //
-// Thread safety: the timeline's mutex protects every function.
+// Thread safety: the timeline's mutex protects every function of KeptTimes.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "engine/completion/completion.hpp"
-#include "engine/completion/packet_time.hpp"
-#include "engine/completion/timeline/event_time.hpp"
 
 namespace uptempo::detail {
 
 // Throws the Error of a request for times that the device has not stored.
 [[noreturn]] void throw_no_times(const char* call, std::string asked);
+
+// The completion time of a TimedEvent (engine/stream/event/timed_event.hpp). The timeline of the
+// publication sets it, at the latest before it reuses the publication's signal. Any thread.
+class EventTime {
+ public:
+  // Expects the time of that publication and ignores the times of others.
+  void expect(const Completion& publication);
+  void set(const Completion& publication, uint64_t ns);
+  void set(uint64_t ns);
+  // Empty if it has not been set.
+  std::optional<uint64_t> ns() const;
+
+ private:
+  mutable std::mutex mutex_;
+  Completion publication_;
+  std::optional<uint64_t> ns_;
+};
 
 class KeptTimes {
  public:
@@ -38,20 +55,25 @@ class KeptTimes {
   }
   // `read` reads the times of `value`, a publication in this place.
   void expect(size_t place, uint64_t value, Read read);
-  void forget(size_t place) noexcept { entries_[place] = {}; }
   // True if the place holds, or will hold, the times of `value`.
   bool has(size_t place, uint64_t value) const noexcept { return entries_[place].value == value; }
   // Sets `event` to the time of a timed publication's last packet: at once if it is known,
   // otherwise when it is read. Throws std::bad_alloc and changes nothing.
   void want(size_t place, const Completion& publication, const std::shared_ptr<EventTime>& event);
   // Reads the times of a completed publication; once, however often it is called.
-  void keep(size_t place);
+  void keep(size_t place) { keep(entries_[place]); }
   // Empty if the place holds times of another publication or none.
   std::vector<PacketTime> of(size_t place, uint64_t value);
   // Keeps the times of the publications for which `is_complete(value)` is true. No signal is read
   // afterwards.
   template <class F>
-  void close(F&& is_complete);
+  void close(F&& is_complete) {
+    for (Entry& entry : entries_) {
+      if (is_complete(entry.value)) keep(entry);
+      entry.read = nullptr;
+      entry.wanted.clear();
+    }
+  }
 
  private:
   struct Entry {
@@ -64,14 +86,5 @@ class KeptTimes {
 
   std::vector<Entry> entries_;
 };
-
-template <class F>
-void KeptTimes::close(F&& is_complete) {
-  for (Entry& entry : entries_) {
-    if (is_complete(entry.value)) keep(entry);
-    entry.read = nullptr;
-    entry.wanted.clear();
-  }
-}
 
 }  // namespace uptempo::detail

@@ -30,15 +30,13 @@ bool Loans::add(uint64_t value, hsa_signal_t signal) {
   return true;
 }
 
-void Loans::set_borrower(uint64_t value, Timeline& timeline, uint64_t until) noexcept {
-  const size_t loan = find_open(value);
-  if (loan == all_.size()) return;
-  all_[loan].borrower = &timeline;
-  all_[loan].until = until;
-}
-
-void Loans::remove(uint64_t value) noexcept {
-  if (const size_t loan = find_open(value); loan != all_.size()) end(loan);
+void Loans::settle(uint64_t value, Timeline* borrower, uint64_t until) noexcept {
+  const auto loan = std::ranges::find_if(
+      all_, [=](const Loan& one) { return one.value == value && one.borrower == nullptr; });
+  if (loan == all_.end()) return;
+  loan->borrower = borrower;
+  loan->until = until;
+  if (borrower == nullptr) end(static_cast<size_t>(loan - all_.begin()));
   note();
 }
 
@@ -83,12 +81,6 @@ void Loans::end(size_t loan) noexcept {
   if (lent->kept) returned_.push_back(lent->signal);
   *lent = lent_.back();
   lent_.pop_back();
-}
-
-size_t Loans::find_open(uint64_t value) const noexcept {
-  const auto loan = std::ranges::find_if(
-      all_, [=](const Loan& one) { return one.value == value && one.borrower == nullptr; });
-  return static_cast<size_t>(loan - all_.begin());
 }
 
 std::vector<Loans::Lent>::iterator Loans::find(hsa_signal_t signal) noexcept {

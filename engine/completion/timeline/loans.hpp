@@ -11,6 +11,7 @@
 
 #include <hsa/hsa.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -34,10 +35,9 @@ class Loans {
   // Lends the signal of a publication, without a borrower. Returns false if no further signal may
   // be lent. Throws std::bad_alloc.
   bool add(uint64_t value, hsa_signal_t signal);
-  // Sets the borrower of a loan of `value` that has none, unless start() has removed it.
-  void set_borrower(uint64_t value, Timeline& timeline, uint64_t until) noexcept;
-  // Ends a loan of `value` that has no borrower, unless start() has removed it.
-  void remove(uint64_t value) noexcept;
+  // Sets the borrower of a loan of `value` that has none, unless start() has removed it. Without a
+  // borrower, ends the loan.
+  void settle(uint64_t value, Timeline* borrower, uint64_t until) noexcept;
 
   // The owner has no more use for the signal. Returns true if it is on loan; take_returned() then
   // returns it after its last loan.
@@ -46,7 +46,7 @@ class Loans {
   template <class F>
   void take_returned(F&& f) noexcept {
     sweep();
-    for (const hsa_signal_t signal : returned_) f(signal);
+    std::ranges::for_each(returned_, f);
     returned_.clear();
     note();
   }
@@ -77,7 +77,6 @@ class Loans {
   // Ends the loans whose borrowers are complete.
   void sweep() noexcept;
   void end(size_t loan) noexcept;
-  size_t find_open(uint64_t value) const noexcept;
   std::vector<Lent>::iterator find(hsa_signal_t signal) noexcept;
   void note() noexcept {
     any_.store(!all_.empty() || !returned_.empty(), std::memory_order_relaxed);

@@ -9,7 +9,7 @@
 // Completion is monotonic (timeline.hpp): a known value makes all lower ones known.
 //
 // Thread safety:
-//   owner       has_room, pending, oldest_pending, begin, cancel, set_timed, is_timed, signal_of,
+//   owner       has_room, pending, oldest_pending, begin, set_timed, is_timed, signal_of,
 //               try_reclaim_oldest. It takes no lock.
 //   any thread  the other functions. read() and has_fired() require that the signals still exist
 //               (signal_readers.hpp).
@@ -49,8 +49,6 @@ class PublicationRing {
 
   // Gives the signal the next value. Requires has_room().
   uint64_t begin(hsa_signal_t signal, SignalOwner owner = SignalOwner::queue) noexcept;
-  // Reverts the last begin(). The next publication gets the same value.
-  void cancel() noexcept;
   // Marks a pending publication, for the owner.
   void set_timed(uint64_t value) noexcept {
     at(value).timed.store(true, std::memory_order_relaxed);
@@ -144,12 +142,6 @@ inline uint64_t PublicationRing::begin(hsa_signal_t signal, SignalOwner owner) n
   return value;
 }
 
-inline void PublicationRing::cancel() noexcept {
-  const uint64_t value = last_.load(std::memory_order_relaxed);
-  at(value).state.store(0, std::memory_order_relaxed);
-  last_.store(value - 1, std::memory_order_release);
-}
-
 inline bool PublicationRing::try_reclaim_oldest() noexcept {
   const uint64_t value = oldest_pending();
   uint64_t expected = state_of(value);
@@ -168,14 +160,9 @@ inline void PublicationRing::note(uint64_t value) noexcept {
 }
 
 inline PublicationRing::Reading PublicationRing::read(uint64_t value) const noexcept {
-  const Place& p = at(value);
-  if (!holds(p, value)) return is_known(value) ? Reading::complete : Reading::pending;
-  const hsa_signal_value_t left = aql::load_acquire(signal_of(value));
-  if (left < 0) return holds(p, value) ? Reading::negative : Reading::pending;
-  if (left != 0) return Reading::pending;
-  // The signal may have been re-armed and have fired for a later publication. Then this one is
-  // complete, too.
-  return holds(p, value) || is_known(value) ? Reading::complete : Reading::pending;
+  const std::optional<hsa_signal_value_t> left = value_of(value);
+  if (!left) return is_known(value) ? Reading::complete : Reading::pending;
+  return *left == 0 ? Reading::complete : *left < 0 ? Reading::negative : Reading::pending;
 }
 
 inline bool PublicationRing::has_fired(uint64_t value) const noexcept {

@@ -20,7 +20,7 @@
 #include "engine/dispatch/timing.hpp"
 #include "engine/fences/declarations.hpp"
 #include "engine/fences/packet_plan.hpp"
-#include "engine/runtime/call_site.hpp"
+#include "engine/runtime/error.hpp"
 #include "engine/runtime/signal.hpp"
 
 namespace uptempo {

@@ -25,7 +25,7 @@
 #include <vector>
 
 #include "engine/dispatch/flight/detail/flight_headers.hpp"
-#include "engine/runtime/call_site.hpp"
+#include "engine/runtime/error.hpp"
 
 namespace uptempo::detail {
 

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <system_error>
 
+#include "engine/runtime/agent.hpp"
 #include "engine/runtime/library_thread.hpp"
 
 namespace uptempo::detail {
@@ -85,25 +86,16 @@ uint32_t property_in(std::string_view text, std::string_view name) noexcept {
   return 0;
 }
 
-std::vector<hsa_agent_t> gpu_agents() {
-  std::vector<hsa_agent_t> gpus;
-  hsa_iterate_agents(
-      [](hsa_agent_t agent, void* found) {
-        hsa_device_type_t type = HSA_DEVICE_TYPE_CPU;
-        hsa_agent_get_info(agent, HSA_AGENT_INFO_DEVICE, &type);
-        if (type == HSA_DEVICE_TYPE_GPU)
-          static_cast<std::vector<hsa_agent_t>*>(found)->push_back(agent);
-        return HSA_STATUS_SUCCESS;
-      },
-      &gpus);
-  return gpus;
-}
-
 }  // namespace
 
 // By the place on the PCI bus. ROCr's node numbers leave out GPUs that are denied to the process.
 std::vector<HardwareExceptions::Gpu> HardwareExceptions::find_gpus() {
-  const std::vector<hsa_agent_t> agents = gpu_agents();
+  std::vector<hsa_agent_t> agents = all_agents();
+  std::erase_if(agents, [](hsa_agent_t agent) {
+    hsa_device_type_t type = HSA_DEVICE_TYPE_CPU;
+    hsa_agent_get_info(agent, HSA_AGENT_INFO_DEVICE, &type);
+    return type != HSA_DEVICE_TYPE_GPU;
+  });
   std::vector<Gpu> gpus;
   for (uint32_t node = 0;; ++node) {
     const std::string folder = fmt::format("{}/{}", kNodes, node);

@@ -5,10 +5,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "engine/completion/end_wait.hpp"
+#include "engine/completion/waiter.hpp"
 #include "engine/runtime/counters.hpp"
 #include "engine/runtime/error.hpp"
-#include "engine/runtime/say.hpp"
 
 namespace uptempo::detail {
 
@@ -129,9 +128,7 @@ Event CopyLane::copy(const Copy& copy, std::span<const Event> after) {
     dependencies_.push_back(timeline_.signal_of(last));
   for (const LentSignal& one : borrowed) dependencies_.push_back(one.signal());
   const hsa_signal_t done = signals_.take(SignalKind::interrupt);
-  timeline_.begin(done);
   if (const hsa_status_t status = start_(copy, dependencies_, done); status != HSA_STATUS_SUCCESS) {
-    timeline_.cancel();
     signals_.give_back(done);
     check(
         status, "hsa_amd_memory_async_copy",
@@ -142,6 +139,7 @@ Event CopyLane::copy(const Copy& copy, std::span<const Event> after) {
         "pass addresses inside memory that this agent may access, and engines that can copy in "
         "this direction");
   }
+  timeline_.begin(done);
   copies_.fetch_add(1, std::memory_order_relaxed);
   bytes_.fetch_add(copy.bytes, std::memory_order_relaxed);
   // If one of these queues fails, the lane fails, too: the engine would wait forever.
@@ -152,7 +150,6 @@ Event CopyLane::copy(const Copy& copy, std::span<const Event> after) {
 }
 
 Event CopyLane::event_for_all() {
-  const std::lock_guard lock(mutex_);  // start_ may fail, which cancels the value just begun
   const uint64_t last = timeline_.last_begun();
   if (timeline_.is_done(last)) return {};
   return Event(completion_of(timeline_, last));

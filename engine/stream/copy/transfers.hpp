@@ -17,7 +17,7 @@
 
 #include "engine/runtime/agent.hpp"
 #include "engine/runtime/error.hpp"
-#include "engine/runtime/session_listener.hpp"
+#include "engine/runtime/session.hpp"
 #include "engine/stream/copy/copy_ends.hpp"
 #include "engine/stream/copy/copy_engines.hpp"
 #include "engine/stream/copy/copy_lane.hpp"

@@ -1,6 +1,5 @@
 #include "engine/stream/event/timed_event.hpp"
 
-#include "engine/completion/timeline/event_time.hpp"
 #include "engine/completion/timeline/kept_times.hpp"
 #include "engine/runtime/error.hpp"
 

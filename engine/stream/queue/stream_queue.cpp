@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "engine/runtime/agent.hpp"
 #include "engine/runtime/counters.hpp"
 #include "engine/runtime/error.hpp"
-#include "engine/runtime/memory_model.hpp"
 
 namespace uptempo::detail {
 namespace {

@@ -47,23 +47,6 @@ TEST_CASE("an error of the watched source is a permanent failure, whatever fires
   timeline.release();
 }
 
-TEST_CASE("a timed publication that is withdrawn leaves no times to the next one", "[timeline]") {
-  Timeline& timeline = Timeline::acquire(11);
-  SignalDouble first(1), second(0);
-  bool read = false;
-  timeline.begin(first.handle());
-  timeline.time([&](std::vector<PacketTime>& times) {
-    read = true;
-    times.push_back({});
-  });
-  timeline.cancel();
-  const uint64_t value = timeline.begin(second.handle());
-  CHECK(timeline.is_done(value));
-  CHECK(timeline.times(value).empty());
-  timeline.release();
-  CHECK_FALSE(read);
-}
-
 TEST_CASE("a timeline does not close while another thread reads a signal", "[timeline]") {
   Timeline& timeline = Timeline::acquire(9);
   SignalDouble signal(1);
@@ -403,4 +386,65 @@ TEST_CASE("the end of a timeline names the signals that packets may still read",
   }
   timeline.release();
   borrower.release();
+}
+
+TEST_CASE("a timeline's failure names its cause, with one prefix however long the chain",
+          "[timeline]") {
+  Timeline& first = Timeline::acquire(22);
+  Timeline& second = Timeline::acquire(22);
+  Timeline& third = Timeline::acquire(22);
+  SignalDouble of_first(1), of_second(1), of_third(1);
+  first.expect_dependent(second);
+  second.expect_dependent(third);
+  first.fail_too(second, first.begin(of_first.handle()));
+  second.fail_too(third, second.begin(of_second.handle()));
+  third.begin(of_third.handle());
+  CHECK(first.fail(HSA_STATUS_ERROR_EXCEPTION, "a memory fault"));
+  CHECK(first.failure().text == "a memory fault");
+  for (Timeline* const later : {&second, &third}) {
+    CHECK(later->failure().status == HSA_STATUS_ERROR_EXCEPTION);
+    CHECK(later->failure().text == "a queue that it waits for has failed: a memory fault");
+  }
+  for (Timeline* const timeline : {&first, &second, &third}) timeline->release();
+}
+
+TEST_CASE("a timeline fails with the last of the publications that it waits for", "[timeline]") {
+  Timeline& timeline = Timeline::acquire(23);
+  Timeline& dependent = Timeline::acquire(24);
+  SignalDouble signals[3], of_dependent(1);
+  uint64_t values[3];
+  for (size_t i = 0; i < 3; ++i) values[i] = timeline.begin(signals[i].handle());
+  dependent.begin(of_dependent.handle());
+  timeline.expect_dependent(dependent);
+  timeline.fail_too(dependent, values[1]);
+  timeline.fail_too(dependent, values[0]);
+  const size_t complete = GENERATE(size_t{1}, size_t{2});
+  for (size_t i = 0; i < complete; ++i) signals[i].set(0);
+  timeline.fail(HSA_STATUS_ERROR, "gone");
+  CHECK(dependent.failed() == (complete == 1));
+  timeline.release();
+  dependent.release();
+}
+
+TEST_CASE("a negative signal is a failed copy, also where an error source is watched",
+          "[timeline]") {
+  Timeline& timeline = Timeline::acquire(25);
+  std::atomic<hsa_status_t> source{HSA_STATUS_SUCCESS};
+  timeline.watch(&source);
+  SignalDouble signal(1);
+  const uint64_t value = timeline.begin(signal.handle());
+  CHECK_FALSE(timeline.failed());
+  signal.set(-1);
+  CHECK_FALSE(timeline.is_done(value));
+  CHECK(timeline.failed());
+  CHECK(timeline.failure().text == "the copy engine reported that a copy has failed");
+  timeline.release();
+}
+
+TEST_CASE("the advice for a failed GPU is not to create a new queue", "[timeline]") {
+  CHECK(remedy({.status = HSA_STATUS_ERROR, .text = {}}) == "create a new queue");
+  CHECK(remedy({.status = Session::MemoryFault::kStatus, .text = {}}) ==
+        "correct the access; no more work of this Runtime runs on that GPU");
+  CHECK(remedy({.status = Session::MemoryFault::kLost, .text = {}}) ==
+        "continue in a new process: no more work of this one runs on that GPU");
 }

@@ -338,7 +338,7 @@ TEST_CASE("a moved-from runtime has no agents", "[misuse]") {
   const Runtime moved{std::move(runtime)};
   // NOLINTBEGIN(bugprone-use-after-move): the subject
   check_all_report({{"gpu", [&] { (void)runtime.gpu(); }}, {"host", [&] { (void)runtime.host(); }}},
-                   "this Runtime was moved from");
+                   "this one was moved from");
   CHECK(runtime.gpus().empty());
   // NOLINTEND(bugprone-use-after-move)
   CHECK(moved.gpu().is_gpu());

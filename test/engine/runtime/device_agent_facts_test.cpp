@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "engine/runtime/memory_model.hpp"
+#include "engine/runtime/agent.hpp"
 #include "test/engine/runtime/replaced_agent.hpp"
 #include "test/support/catch.hpp"
 #include "test/support/text.hpp"

@@ -63,12 +63,6 @@ TEST_CASE("two runtimes share one session, which ends with the second", "[runtim
   CHECK(contains(error_of<Error>([] { Signal signal; }), "no Runtime exists"));
 }
 
-TEST_CASE("a runtime that is too old for a request is refused with both versions", "[runtime]") {
-  const std::string error = error_of<Error>([] { Runtime runtime{RuntimeVersion{97, 3}}; });
-  CHECK(contains(error, "version 97.3 or newer"));
-  CHECK(contains(error, "version 1."));
-}
-
 TEST_CASE_METHOD(OnDevice,
                  "a request for an agent that does not exist is refused and lists those that exist",
                  "[runtime]") {
@@ -189,7 +183,6 @@ TEST_CASE_METHOD(OnDevice, "the driver's topology describes the agent", "[topolo
   const GpuTopology& topology = *found;
   CHECK(topology.device_id == agent.chip_id);
   CHECK(topology.bdf_id == agent.bdf_id);
-  CHECK(topology.simds == agent.compute_units * agent.simds_per_compute_unit);
   CHECK(topology.compute_queues > 0);
   CHECK(topology.sdma_engines + topology.sdma_xgmi_engines > 0);
   CHECK(topology.doorbell == DoorbellType::version_2);

@@ -33,7 +33,7 @@ extern "C" __attribute__((visibility("default"))) void hsa_signal_store_screleas
 
 TEST_CASE_METHOD(OnDevice, "a function that is defined ahead of ROCr's is found and called",
                  "[profiled]") {
-  const Interposition found = find_interposition();
+  const detail::Interposition found = detail::find_interposition();
   CHECK_FALSE(found.none);
   const std::string start = "a tool interposes: hsa_signal_store_screlease leads to ";
   REQUIRE(found.finding.starts_with(start));

@@ -1,6 +1,6 @@
 // The engine's table of targets, against the virtual GPU's own table of memory types, and against
 // a table written down from the sources of LLVM and Linux. None of them share code.
-#include "engine/runtime/memory_model.hpp"
+#include "engine/runtime/agent.hpp"
 
 #include <string>
 #include <utility>
@@ -31,7 +31,7 @@ TEST_CASE("the memory model of each target agrees with its memory types") {
     const MemoryModel& model = memory_model(gpu(std::string(device.target)));
     CHECK(model.proved);
     CHECK_FALSE(model.source.empty());
-    const CacheProperties rules = model.rules();
+    const MemoryModel rules = model.rules();
     CHECK(rules.one_l2 == (device.xcds == 1));
     const auto type = [&](vgpu::MemoryKind kind) { return memory_type(device.target, kind); };
     CHECK(rules.host_memory_bypasses_l2 == !l2_holds_dirty(type(vgpu::MemoryKind::fine_grained)));
@@ -80,9 +80,9 @@ TEST_CASE("each row assumes what its sources state") {
     CHECK(model.name == row.name);
     CHECK(model.proved == row.proved);
     CHECK_FALSE(model.source.empty());
-    CHECK(model.assumes.one_l2 == row.one_l2);
-    CHECK(model.assumes.host_memory_bypasses_l2 == row.host_is_uc);
-    CHECK(model.assumes.device_memory_is_probed == row.probed);
+    CHECK(model.one_l2 == row.one_l2);
+    CHECK(model.host_memory_bypasses_l2 == row.host_is_uc);
+    CHECK(model.device_memory_is_probed == row.probed);
   }
 }
 
@@ -91,7 +91,7 @@ TEST_CASE("a row that is not proved leaves no fence out") {
        {"gfx1030", "gfx1035", "gfx1100", "gfx1150", "gfx1201", "gfx1250", ""}) {
     CAPTURE(processor);
     const MemoryModel& model = memory_model(gpu(processor));
-    CHECK(model.rules() == CacheProperties{});
+    CHECK(model.rules() == MemoryModel{});
     CHECK(kernargs_go_stale_in_l2(model, false));
     CHECK(kernargs_go_stale_in_l2(model, true));
   }

@@ -237,7 +237,7 @@ TEST_CASE_METHOD(OnDevice, "the shadow tool reports a doorbell beyond its write 
 }
 
 TEST_CASE_METHOD(OnDevice, "the finding names the tool's function and library", "[profiled]") {
-  const Interposition found = find_interposition();
+  const detail::Interposition found = detail::find_interposition();
   CHECK(found.none == !interposes());
   if (interposes()) {
     CHECK(found.finding == "a tool interposes: hsa_queue_create leads to " +

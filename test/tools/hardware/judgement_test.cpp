@@ -25,9 +25,9 @@ TEST_CASE("a packet that was lost, or run in the place of another, differs") {
 namespace {
 
 constexpr MemoryModel kAgentSuffices{
-    .name = "a row", .proved = true, .assumes = {.host_memory_bypasses_l2 = true}, .source = ""};
+    .name = "a row", .proved = true, .host_memory_bypasses_l2 = true, .source = ""};
 constexpr MemoryModel kUnproved{
-    .name = "another", .proved = false, .assumes = {.host_memory_bypasses_l2 = true}, .source = ""};
+    .name = "another", .proved = false, .host_memory_bypasses_l2 = true, .source = ""};
 
 StaleReads stale(uint64_t none, uint64_t agent, uint64_t system) {
   StaleReads found;

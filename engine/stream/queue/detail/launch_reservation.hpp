@@ -12,7 +12,7 @@
 #include "engine/dispatch/detail/dispatch_shape.hpp"
 #include "engine/program/grid.hpp"
 #include "engine/program/program.hpp"
-#include "engine/runtime/call_site.hpp"
+#include "engine/runtime/error.hpp"
 #include "engine/stream/event/event.hpp"
 
 namespace uptempo::detail {

@@ -52,16 +52,6 @@ TEST_CASE("a place has the times of one publication only", "[kept_times]") {
   CHECK(kept.of(1, 1).empty());
 }
 
-TEST_CASE("forgotten times are never read", "[kept_times]") {
-  KeptTimes kept(2);
-  int reads = 0;
-  kept.expect(0, 2, reader(reads, 100));
-  kept.forget(0);
-  kept.keep(0);
-  CHECK(kept.of(0, 2).empty());
-  CHECK(reads == 0);
-}
-
 TEST_CASE("closing keeps the times of complete publications and reads no other signals",
           "[kept_times]") {
   KeptTimes kept(4);

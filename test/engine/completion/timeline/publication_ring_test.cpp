@@ -35,19 +35,6 @@ TEST_CASE("values count up from one, and there is room for as many as the capaci
   CHECK(ring.has_room());
 }
 
-TEST_CASE("the next publication gets a cancelled value, and is not timed", "[publication_ring]") {
-  PublicationRing ring(4);
-  SignalDouble first, second;
-  const uint64_t cancelled = ring.begin(first.handle());
-  ring.set_timed(cancelled);
-  CHECK(ring.is_timed(cancelled));
-  ring.cancel();
-  CHECK(ring.pending() == 0);
-  CHECK(ring.begin(second.handle()) == cancelled);
-  CHECK_FALSE(ring.is_timed(cancelled));
-  CHECK(ring.signal_of(cancelled).handle == second.handle().handle);
-}
-
 TEST_CASE("a publication reads pending, complete or negative, as its signal is",
           "[publication_ring]") {
   PublicationRing ring(2);

@@ -28,7 +28,7 @@ struct Rocr {
 };
 
 void check_finds(const std::string& function) {
-  const Interposition found = find_interposition();
+  const detail::Interposition found = detail::find_interposition();
   CAPTURE(found.finding);
   CHECK_FALSE(found.none);
   const std::string start = "a tool interposes: " + function + " leads to ";
@@ -40,18 +40,18 @@ void check_finds(const std::string& function) {
 
 TEST_CASE("a tool that replaces hsa_amd_queue_create alone is found") {
   const Rocr rocr;
-  CHECK(find_interposition().none);
+  CHECK(detail::find_interposition().none);
   // The 87th function, after a version of two words.
   void (*&entry)() = rocr.amd[2 + 86];
   void (*const own)() = entry;
   entry = &of_tool;
   check_finds("hsa_amd_queue_create");
   entry = own;
-  CHECK(find_interposition().none);
+  CHECK(detail::find_interposition().none);
   // The tables' other functions count as before.
   rocr.core[2] = &of_tool;
   check_finds("hsa_queue_create");
   rocr.core[2] = own;
   rocr.amd[2 + 85] = &of_tool;
-  CHECK(find_interposition().none);
+  CHECK(detail::find_interposition().none);
 }
