@@ -42,6 +42,7 @@ bool detail::is_finished(const Completion& completion) noexcept {
 
 bool Completion::ready() const {
   if (timeline_ == nullptr || timeline_->is_done(value_)) return true;
+  Timeline::find_failed_copies();
   if (!timeline_->failed()) return false;
   if (timeline_->is_done(value_)) return true;
   throw_failure();

@@ -235,6 +235,7 @@ bool CompletionThread::collect(std::unique_lock<std::mutex>& lock) {
   looked_at_ = watched_;
   failed_.assign(looked_at_.size(), false);
   lock.unlock();  // a failure found here calls look_again(), which takes the lock
+  Timeline::find_failed_copies();
   for (size_t i = 0; i < looked_at_.size(); ++i) failed_[i] = looked_at_[i]->failed();
   lock.lock();
   for (size_t i = 0; i < looked_at_.size(); ++i) {

@@ -5,6 +5,7 @@
 
 #include "engine/completion/waiter.hpp"
 #include "engine/runtime/session.hpp"
+#include "engine/runtime/signal.hpp"
 
 namespace uptempo {
 
@@ -45,6 +46,31 @@ Timeline::Census Timeline::census() {
   All& timelines = All::of_process();
   const std::lock_guard lock(timelines.mutex);
   return {.all = timelines.all.size(), .free = timelines.free.size()};
+}
+
+void Timeline::find_failed_copies() noexcept {
+  using Clock = Deadline::Clock;
+  static std::atomic<Clock::rep> next{0};
+  const Clock::time_point now = Clock::now();
+  Clock::rep due = next.load(std::memory_order_relaxed);
+  if (now.time_since_epoch().count() < due ||
+      !next.compare_exchange_strong(due, (now + detail::kLongestSleep).time_since_epoch().count(),
+                                    std::memory_order_relaxed))
+    return;
+  All& timelines = All::of_process();
+  const std::lock_guard lock(timelines.mutex);
+  for (const auto& timeline : timelines.all)
+    if (timeline->loans_.any()) timeline->find_failed_copy();
+}
+
+void Timeline::find_failed_copy() noexcept {
+  const detail::SignalRead reads(readers_);
+  if (!reads) return;
+  {
+    const std::lock_guard lock(mutex_);
+    note_completed();
+  }
+  failing();
 }
 
 void Timeline::leave_to_parent() noexcept {

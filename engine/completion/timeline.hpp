@@ -231,6 +231,10 @@ class Timeline {
   void end_loan(uint64_t value) noexcept;
   // Requires failed().
   Failure failure() const;
+  // A failed copy wakes nobody: its signal becomes negative, and packets of other queues that wait
+  // for it never run. So each thread that waits calls this now and then. It looks at the timelines
+  // that have lent signals, four times a second at most.
+  static void find_failed_copies() noexcept;
   // True if the publication's packets are complete. As is_done(), but after keep_signals() it also
   // becomes true for a lost publication, which stays lost. Requires last_begun() >= value.
   bool has_left_device(uint64_t value) noexcept;
@@ -277,6 +281,7 @@ class Timeline {
   bool look(uint64_t value) noexcept;
   bool failing() noexcept;
   bool watched_failed() noexcept;
+  void find_failed_copy() noexcept;
   // Cost: one load. Acquire: a thread that sees the error also sees what was noted before it.
   bool has_failed() const noexcept {
     return error_.load(std::memory_order_acquire) != HSA_STATUS_SUCCESS;

@@ -55,6 +55,7 @@ WaitResult Timeline::wait(uint64_t value, WaitPolicy policy, Deadline deadline) 
         if (deadline.passed()) return WaitResult::timed_out;
         if (spin_end.passed()) break;
       }
+      if (round % 4096 == 4095) find_failed_copies();
       aql::cpu_relax();
     }
   }
@@ -78,7 +79,10 @@ WaitResult Timeline::wait_blocked(uint64_t value, Deadline deadline) {
     if (!publications_.pin(value, signal)) continue;
     sleepers_[place(value)].led = true;
     lock.unlock();
-    sleep_on(signal, deadline, [&] { return look(value) || failing(); });
+    sleep_on(signal, deadline, [&] {
+      find_failed_copies();
+      return look(value) || failing();
+    });
     lock.lock();
     if (!stop_leading(value)) continue;
     lock.unlock();

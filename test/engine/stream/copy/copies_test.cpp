@@ -3,6 +3,7 @@
 #include <string>
 #include <thread>
 
+#include "engine/completion/notifier.hpp"
 #include "engine/runtime/counters.hpp"
 #include "engine/stream/copy/retired.hpp"
 #include "test/engine/stream/copy/copy_engine.hpp"
@@ -246,6 +247,53 @@ TEST_CASE("a copy behind a failed copy of another lane ends with its error", "[s
     stream.synchronize();
   });
   CAPTURE(error);
+  CHECK(contains(error, "a copy has failed"));
+}
+
+TEST_CASE("work that waits on the device for a failed copy ends with its error", "[stream][copy]") {
+  CopyEngine engine(true);
+  StreamDevicesOptions options = with(engine);
+  options.streams.queue.drain_timeout = 1s;
+  StreamDevices devices(options);
+  constexpr auto kLimit = 10s;  // the queues look for failed copies four times a second
+  Stream stream(devices), last(devices);
+  Bytes from(512, 3), to(512);
+  engine.fail();
+  stream.copy(device(to), from_device(from));
+  launch(stream, 0);
+  last.after(stream.record());
+  launch(last, 1);
+  const Event lost = last.record();
+  engine.resume();
+  std::string error;
+  SECTION("a host that sleeps") {
+    error = error_of<Error>(
+        [&] { (void)lost.wait(Deadline::after(kLimit), {.mode = WaitMode::blocked}); });
+  }
+  SECTION("a host that spins") {
+    error = error_of<Error>(
+        [&] { (void)lost.wait(Deadline::after(kLimit), {.mode = WaitMode::active}); });
+  }
+  SECTION("a host that queries") {
+    CHECK(eventually(
+        [&] {
+          error = error_of<Error>([&] { lost.ready(); });
+          return error != "no error";
+        },
+        kLimit));
+  }
+  SECTION("the completion thread") {
+    CompletionNotifier notifier{1};
+    notifier.watch(lost.completion());
+    CHECK(eventually(
+        [&] {
+          const auto notice = notifier.take();
+          return notice && notice->failed;
+        },
+        kLimit));
+    error = error_of<Error>([&] { lost.ready(); });
+  }
+  CHECK(contains(error, "a queue that it waits for has failed"));
   CHECK(contains(error, "a copy has failed"));
 }
 
