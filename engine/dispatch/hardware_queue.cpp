@@ -139,7 +139,7 @@ struct HardwareQueue::All {
     // Until ROCr can no longer call its error callback.
     const std::shared_ptr<Kept> kept = of_process().remove(reinterpret_cast<const Kept*>(handle));
     if (kept == nullptr) return;
-    note_destroyed_queue();
+    has_destroyed_queue.store(true, std::memory_order_relaxed);
     hsa_queue_destroy(kept->queue);
   }
 };

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "aql/packet.hpp"
-#include "engine/completion/completed_signal.hpp"
 #include "engine/dispatch/batch_submitter.hpp"
+#include "engine/hip/completed_signal.hpp"
 #include "engine/hip/current_device.hpp"
 #include "engine/hip/device_waits.hpp"
 #include "engine/hip/helper_streams.hpp"

@@ -81,13 +81,18 @@ Agent Runtime::gpu(size_t index) const {
     rejected +=
         agent.is_gpu() ? fmt::format("GPU {}", gpu_number++) : type_name(agent.properties().type);
   }
+  refuse_gpu(fmt::format("no GPU agent with index {}", index),
+             fmt::format("{} agents: {}", agents_.size(), rejected),
+             fmt::format("use an index below {}", gpus_.size()));
+}
+
+void Runtime::refuse_gpu(std::string asked, std::string found, std::string remedy) const {
+  if (gpus_.empty()) remedy = "check that the amdgpu driver sees a GPU, or run under uptempo-vgpu";
   throw Error({.status = HSA_STATUS_ERROR_INVALID_AGENT,
                .call = "Runtime::gpu",
-               .asked = fmt::format("no GPU agent with index {}", index),
-               .found = fmt::format("{} agents: {}", agents_.size(), rejected),
-               .remedy = gpus_.empty()
-                             ? "check that the amdgpu driver sees a GPU, or run under uptempo-vgpu"
-                             : fmt::format("use an index below {}", gpus_.size())});
+               .asked = std::move(asked),
+               .found = std::move(found),
+               .remedy = std::move(remedy)});
 }
 
 Agent Runtime::gpu(std::string_view selector) const {
@@ -111,20 +116,11 @@ Agent Runtime::gpu(std::string_view selector) const {
     ++count;
   }
   if (count == 1) return *gpu;
-  if (count > 1) {
-    throw Error({.status = HSA_STATUS_ERROR_INVALID_AGENT,
-                 .call = "Runtime::gpu",
-                 .asked = fmt::format("GPU '{}'", selector),
-                 .found = fmt::format("{} GPUs: {}", count, selected),
-                 .remedy = "use an index; GPUs alike are partitions of one card"});
-  }
-  throw Error({.status = HSA_STATUS_ERROR_INVALID_AGENT,
-               .call = "Runtime::gpu",
-               .asked = fmt::format("GPU '{}'", selector),
-               .found = known.empty() ? "no GPU agent" : known,
-               .remedy = gpus_.empty()
-                             ? "check that the amdgpu driver sees a GPU, or run under uptempo-vgpu"
-                             : "use an index, a UUID or a PCI address"});
+  if (count > 1)
+    refuse_gpu(fmt::format("GPU '{}'", selector), fmt::format("{} GPUs: {}", count, selected),
+               "use an index; GPUs alike are partitions of one card");
+  refuse_gpu(fmt::format("GPU '{}'", selector), known.empty() ? "no GPU agent" : known,
+             "use an index, a UUID or a PCI address");
 }
 
 MemoryFaultListener::MemoryFaultListener(const Agent& agent, Function function)

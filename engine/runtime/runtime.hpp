@@ -70,6 +70,7 @@ class Runtime {
 
  private:
   void require_session(const char* call) const;
+  [[noreturn]] void refuse_gpu(std::string asked, std::string found, std::string remedy) const;
 
   std::shared_ptr<Session> session_;
   std::vector<Agent> agents_, gpus_, hosts_;

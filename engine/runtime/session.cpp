@@ -116,6 +116,16 @@ std::string describe(const hsa_amd_gpu_memory_fault_info_t& fault) {
                      fault.virtual_address, reasons);
 }
 
+std::shared_ptr<Session> current_or_release(uint64_t handle, Owned::Release release) {
+  try {
+    return Session::current();
+  } catch (...) {
+    // In the child of a fork, the driver's objects belong to the parent.
+    if (!Session::is_parents()) release(handle);
+    throw;
+  }
+}
+
 }  // namespace
 
 // Ends the session with its last owner, although objects still hold plain pointers to it.
@@ -449,5 +459,17 @@ bool Session::report(const MemoryFault& fault) {
   detail::count(&detail::CounterBlock::late_faults);
   return true;
 }
+
+Owned::Owned(Kind kind, uint64_t handle, Release release)
+    : Owned(current_or_release(handle, release), kind, handle, release) {}
+
+Owned::Owned(std::shared_ptr<Session> session, Kind kind, uint64_t handle, Release release)
+    : session_(std::move(session)),
+      ticket_(session_->adopt(kind, handle, release)),
+      handle_(handle) {}
+
+bool Owned::alive() const noexcept { return session_ && session_->alive(); }
+
+void Owned::give_back() noexcept { session_->give_back(ticket_); }
 
 }  // namespace uptempo

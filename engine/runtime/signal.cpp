@@ -34,7 +34,6 @@ hsa_signal_t create(hsa_signal_value_t initial, SignalKind kind) {
 }
 
 [[noreturn]] void refuse(const char* what_ran_out) {
-  detail::note_refused();
   const SignalUse use = signal_use();
   throw Error(
       {.status = HSA_STATUS_ERROR_OUT_OF_RESOURCES,
@@ -96,7 +95,6 @@ Signal::Signal(SignalKind asked, hsa_signal_value_t initial)
   state_->owned = Owned(std::move(session), Session::Kind::signal, signal.handle,
                         has_place ? &destroy_interrupt : &destroy);
   detail::count(&detail::CounterBlock::signals_created);
-  if (asked == SignalKind::interrupt && !interrupt_) detail::note_replaced();
 }
 
 }  // namespace uptempo

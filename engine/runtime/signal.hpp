@@ -66,11 +66,8 @@ struct SignalBudget {
 
 struct SignalUse {
   uint32_t budget = 0;
-  uint32_t in_use = 0;   // live interrupt signals of this library, in all its copies
-  uint32_t peak = 0;     // highest in_use so far
-  uint64_t refused = 0;  // Errors thrown since the process began
-  // Signals without event created instead of interrupt signals, since the process began.
-  uint64_t replaced = 0;
+  uint32_t in_use = 0;  // live interrupt signals of this library, in all its copies
+  uint32_t peak = 0;    // highest in_use so far
   uint32_t copies = 1;  // of this library in the process that have used or asked about signals
 };
 
@@ -85,8 +82,6 @@ namespace detail {
 // Reserves a place in the budget. Returns false if there is none.
 bool reserve_interrupt() noexcept;
 void release_interrupt() noexcept;
-void note_refused() noexcept;
-void note_replaced() noexcept;
 
 // Longest sleep before deadlines and failures are checked again; also the highest cost of a lost
 // interrupt.

@@ -26,16 +26,14 @@ struct Numbers {
   std::atomic<uint32_t> is_set;  // 0: the default budget
   std::atomic<uint32_t> limit, beyond;
   std::atomic<uint32_t> in_use, peak, copies;
-  std::atomic<uint64_t> refused, replaced;
 };
-static_assert(std::atomic<uint32_t>::is_always_lock_free &&
-              std::atomic<uint64_t>::is_always_lock_free);
+static_assert(std::atomic<uint32_t>::is_always_lock_free);
 
 // The page is an anonymous mapping with a name in /proc/self/maps, by which later copies find it.
 // This needs no exported symbol, no environment variable and no file. It ends with the process, and
 // the child of a fork has a copy of its own.
-constexpr const char* kPage = "uptempo-signal-budget-1";
-constexpr std::string_view kMapping = " /memfd:uptempo-signal-budget-1 (deleted)\n";
+constexpr const char* kPage = "uptempo-signal-budget-2";
+constexpr std::string_view kMapping = " /memfd:uptempo-signal-budget-2 (deleted)\n";
 
 // The system's calls without libc's functions, which tools interpose: they might take the lock that
 // the caller holds.
@@ -133,8 +131,6 @@ SignalUse signal_use() noexcept {
   return {.budget = signal_budget().interrupts,
           .in_use = all.in_use.load(kRelaxed),
           .peak = all.peak.load(kRelaxed),
-          .refused = all.refused.load(kRelaxed),
-          .replaced = all.replaced.load(kRelaxed),
           .copies = all.copies.load(kRelaxed)};
 }
 
@@ -153,8 +149,6 @@ bool reserve_interrupt() noexcept {
 }
 
 void release_interrupt() noexcept { numbers().in_use.fetch_sub(1, kRelaxed); }
-void note_refused() noexcept { numbers().refused.fetch_add(1, kRelaxed); }
-void note_replaced() noexcept { numbers().replaced.fetch_add(1, kRelaxed); }
 
 }  // namespace detail
 }  // namespace uptempo

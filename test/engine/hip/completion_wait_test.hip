@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "aql/amd_abi.hpp"
-#include "engine/completion/completed_signal.hpp"
+#include "engine/hip/completed_signal.hpp"
 #include "engine/hip/device_waits.hpp"
 #include "engine/hip/wait.hpp"
 #include "engine/hip/words.hpp"

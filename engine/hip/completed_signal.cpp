@@ -1,4 +1,4 @@
-#include "engine/completion/completed_signal.hpp"
+#include "engine/hip/completed_signal.hpp"
 
 #include <utility>
 

@@ -1,6 +1,6 @@
 // CompletedSignal: a signal of another owner that a packet of a publication decrements from 0, for
 // queues that are not the engine's. If the publication is lost, its failure stores -1 instead, so
-// that no such queue waits forever. Private to the engine.
+// that no such queue waits forever. Private to engine/hip.
 //
 // Thread safety: thread-compatible.
 // Lifetime: the signal must live until fate() has returned another value than unfinished.
