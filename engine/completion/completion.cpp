@@ -42,7 +42,9 @@ bool detail::is_finished(const Completion& completion) noexcept {
 
 bool Completion::ready() const {
   if (timeline_ == nullptr || timeline_->is_done(value_)) return true;
-  Timeline::find_failed_copies();
+  // Reads the clock, which takes longer than the rest.
+  static thread_local unsigned calls = 0;
+  if (++calls % 16 == 0) Timeline::find_failed_copies();
   if (!timeline_->failed()) return false;
   if (timeline_->is_done(value_)) return true;
   throw_failure();

@@ -30,19 +30,19 @@ Completion completion_of(Timeline& timeline, uint64_t value) noexcept;
 Timeline* timeline_of(const Completion& completion) noexcept;
 }  // namespace detail
 
-enum class WaitMode : uint8_t {
-  active,   // spin: lowest latency, one core busy
-  blocked,  // sleep in the driver: no core busy, 5-50 us added latency
-  hybrid,   // spin for WaitPolicy::spin, then sleep
-};
-
+// How long a wait spins before it sleeps.
+//
 // After the spin window, ROCr 5.2.3 polls for another 200 us before it sleeps
 // (interrupt_signal.cpp, WaitRelaxed). A longer window therefore ends no wait earlier and makes
 // every long wait more expensive. A wait of 24 ms takes 1.7 % of a core with 20 us and 2.3 % with
 // 100 us (tools/bench/wait; figures in its README).
 struct WaitPolicy {
-  WaitMode mode = WaitMode::hybrid;
   std::chrono::nanoseconds spin = std::chrono::microseconds(20);
+
+  // Spins until the end: lowest latency, one core busy.
+  static constexpr WaitPolicy active() noexcept { return {std::chrono::nanoseconds::max()}; }
+  // Sleeps in the driver at once: no core busy, 5-50 us added latency.
+  static constexpr WaitPolicy blocked() noexcept { return {std::chrono::nanoseconds::zero()}; }
 };
 
 // Start and end of a packet on the device, in nanoseconds of the system's monotonic clock domain.

@@ -5,12 +5,6 @@
 // monotonic: the packet with the signal has its barrier bit set, so a fired signal means that this
 // value and all lower ones are complete.
 //
-// Parts, in timeline/, with one duty each. This class orders their steps and holds the mutex.
-//   PublicationRing  values, signals, known completions, reclamation
-//   KeptTimes        device times of timed publications
-//   SignalReaders    threads that may read signals, for close()
-//   Loans            signals that packets of other queues wait for
-//
 // Thread safety:
 //   owner       begin, reclaim, has_room: the thread that owns the queue. It takes no lock
 //               and never waits here, except for timed and lent publications; it synchronizes with
@@ -96,8 +90,7 @@ class Timeline {
 
   bool has_room() const noexcept { return publications_.has_room(); }
   uint32_t capacity() const noexcept { return publications_.capacity(); }
-  // For tables with one place per unfinished publication: `capacity` rounded up to a power of two,
-  // and a publication's place.
+  // For tables with one place per unfinished publication.
   size_t places() const noexcept { return publications_.places(); }
   size_t place(uint64_t value) const noexcept { return publications_.place(value); }
   uint32_t pending() const noexcept { return static_cast<uint32_t>(publications_.pending()); }
@@ -302,7 +295,6 @@ class Timeline {
   void wake_completion_thread() noexcept;
 
   WaitResult wait_blocked(uint64_t value, Deadline deadline);
-  SleepRole try_sleep(uint64_t value, hsa_signal_t& signal) noexcept;
   bool stop_leading(uint64_t value) noexcept;
 
   detail::PublicationRing publications_;

@@ -41,9 +41,9 @@ WaitResult Timeline::wait(uint64_t value, WaitPolicy policy, Deadline deadline) 
   const detail::SignalRead reads(readers_);
   if (!reads) return is_known(value) ? WaitResult::done : WaitResult::failed;
   if (look(value)) return WaitResult::done;
-  if (policy.mode != WaitMode::blocked) {
+  if (policy.spin > std::chrono::nanoseconds::zero()) {
     const Deadline spin_end =
-        policy.mode == WaitMode::active ? Deadline::never() : Deadline::after(policy.spin);
+        policy.spin == WaitPolicy::active().spin ? Deadline::never() : Deadline::after(policy.spin);
     for (uint32_t round = 0;; ++round) {
       if (look(value)) return WaitResult::done;
       if (failing()) {
@@ -91,27 +91,24 @@ WaitResult Timeline::wait_blocked(uint64_t value, Deadline deadline) {
 }
 
 Timeline::SleepRole Timeline::begin_sleep(uint64_t value, hsa_signal_t& signal) noexcept {
-  if (!readers_.enter()) return SleepRole::finished;
-  const SleepRole found = try_sleep(value, signal);
-  if (found != SleepRole::leads) readers_.leave();
-  return found;
-}
-
-Timeline::SleepRole Timeline::try_sleep(uint64_t value, hsa_signal_t& signal) noexcept {
+  detail::SignalRead reads(readers_);
+  if (!reads) return SleepRole::finished;
   const std::lock_guard lock(mutex_);
   if (look(value) || has_failed()) return SleepRole::finished;
-  if (sleepers_[place(value)].led) {
-    sleepers_[place(value)].relied = true;
+  Sleepers& sleepers = sleepers_[place(value)];
+  if (sleepers.led) {
+    sleepers.relied = true;
     return SleepRole::led;
   }
   // Fails only if the owner has just reclaimed the publication.
   if (!publications_.pin(value, signal)) return SleepRole::finished;
-  if (aql::has_interrupt(signal)) {
-    sleepers_[place(value)].led = true;
-    return SleepRole::leads;
+  if (!aql::has_interrupt(signal)) {
+    publications_.unpin(value);
+    return SleepRole::without_event;
   }
-  publications_.unpin(value);
-  return SleepRole::without_event;
+  sleepers.led = true;
+  reads.stay();  // until end_sleep()
+  return SleepRole::leads;
 }
 
 void Timeline::end_sleep(uint64_t value) noexcept {

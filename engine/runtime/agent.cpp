@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "engine/runtime/error.hpp"
+#include "engine/runtime/session.hpp"
 
 namespace uptempo {
 namespace {
@@ -136,10 +137,24 @@ std::string name_and_node(const Agent& agent) {
 
 std::string name_and_node(hsa_agent_t handle) {
   // A handle of an ended Runtime may point to freed memory, so it is only compared.
-  const std::vector<hsa_agent_t> agents = detail::all_agents();
+  std::vector<hsa_agent_t> agents;
+  if (Session::running()) agents = detail::all_agents();
   return std::ranges::find(agents, handle.handle, &hsa_agent_t::handle) != agents.end()
              ? name_and_node(Agent(handle))
              : "an agent of an ended Runtime";
+}
+
+const char* detail::type_name(hsa_device_type_t type) noexcept {
+  switch (type) {
+    case HSA_DEVICE_TYPE_CPU:
+      return "CPU";
+    case HSA_DEVICE_TYPE_GPU:
+      return "GPU";
+    case HSA_DEVICE_TYPE_DSP:
+      return "DSP";
+    default:
+      return nullptr;
+  }
 }
 
 std::vector<hsa_agent_t> detail::all_agents() {

@@ -85,6 +85,9 @@ class Agent {
 namespace detail {
 // Every agent of HSA. Throws Error.
 std::vector<hsa_agent_t> all_agents();
+// "CPU", "GPU" or "DSP"; null for a type of newer ROCr (HSA_DEVICE_TYPE_AIE), whose agents need not
+// have the properties that Agent reads.
+const char* type_name(hsa_device_type_t type) noexcept;
 }  // namespace detail
 
 // The memory model of an agent: properties of its caches by which the engine leaves fences out.

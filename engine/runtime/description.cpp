@@ -42,20 +42,9 @@ std::string amd_extension() {
   return fmt::format("{}.{}", version.major, version.minor);
 }
 
-const char* name_of(hsa_device_type_t type) noexcept {
-  switch (type) {
-    case HSA_DEVICE_TYPE_CPU:
-      return "CPU";
-    case HSA_DEVICE_TYPE_GPU:
-      return "GPU";
-    default:
-      return "DSP";
-  }
-}
-
 std::string facts_of(const Agent& agent) {
   const AgentProperties& has = agent.properties();
-  std::string facts = fmt::format("{} {}", name_of(has.type), has.name);
+  std::string facts = fmt::format("{} {}", detail::type_name(has.type), has.name);
   if (!has.product_name.empty() && has.product_name != has.name)
     facts += fmt::format(" ({})", has.product_name);
   facts += fmt::format(", node {}", has.node);
@@ -76,14 +65,13 @@ std::string facts_of_signals() {
   const SignalUse use = signal_use();
   if (!detail::events_in_use())
     return "without events, because HSA_ENABLE_INTERRUPT is 0: waits poll, and no budget applies";
-  return fmt::format("{} in use, {} at most so far, of a budget of {}{}; beyond it, {}", use.in_use,
-                     use.peak, use.budget,
-                     use.copies == 1
-                         ? std::string()
-                         : fmt::format(" for {} copies of this library in the process", use.copies),
-                     signal_budget().beyond == SignalBudget::Beyond::refuse
-                         ? "an Error"
-                         : "signals without an event, on which waits poll");
+  return fmt::format(
+      "{} in use, {} at most so far, of a budget of {}{}; beyond it, {}", use.in_use, use.peak,
+      use.budget,
+      use.copies == 1 ? std::string()
+                      : fmt::format(" for {} copies of this library in the process", use.copies),
+      signal_budget().event_less_beyond ? "signals without an event, on which waits poll"
+                                        : "an Error");
 }
 
 }  // namespace

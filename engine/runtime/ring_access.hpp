@@ -1,28 +1,18 @@
 // How a writer must reach the indices and the doorbell of a queue (aql::RingAccess), found from
 // what tools have done to HSA.
 //
-// A profiler sees the packets of a queue in one of two ways.
-// * It replaces hsa_queue_create, and hsa_amd_queue_create where ROCr has it. The queue that it
-//   returns is of ROCr's interceptor, whose doorbell is a signal of kind USER
-//   (hsa_amd_queue_intercept_create; rocprofiler, and rocprofiler-sdk when it collects counters).
-// * It replaces the functions hsa_queue_*_write_index_* and hsa_signal_*store_*, and keeps queue
-//   and doorbell. The functions then move an index of the tool's own. The queue's index moves when
-//   the doorbell is stored (rocprofiler-sdk of 2026, ROCm/rocm-systems pull request 5219).
-// A direct store to the queue's own index or doorbell bypasses such a tool.
-//
-// Environment variables do not name every tool: rocprofiler-register gives ROCr's function table to
-// tools without HSA_TOOLS_LIB. So the functions themselves are read. An exported HSA function is
-// one jump through the table that tools change (hsa_table_interface.cpp). If each of these jumps
-// leads into ROCr's own library, no tool interposes. This holds before a tool starts to observe,
-// too: the wrappers of rocprofiler-sdk pass everything on until then.
+// A profiler replaces hsa_queue_create (its queue's doorbell is a signal of kind USER), or the
+// functions hsa_queue_*_write_index_* and hsa_signal_*store_*, which then move an index of the
+// tool's own. A direct store to the queue's own index or doorbell bypasses such a tool. An exported
+// HSA function is one jump through the table that tools change (hsa_table_interface.cpp). If each of
+// these jumps leads into ROCr's own library, no tool interposes, also none that observes later.
 //
 // Limits:
 // * The jump is known for x86-64, as in the ROCr 5.2.3, 6.1.2 and 6.4.3 of Debian. Any other code
 //   counts as interposed, because HSA calls are always correct; so does an ROCr that is not the
 //   shared library libhsa-runtime64.so.1.
-// * A tool that changes the table after the queue was created is not seen. rocprofiler-sdk's attach
-//   prepares for that by replacing hsa_queue_create at the start, which is seen.
-// * A tool that patches the code of ROCr itself is not seen.
+// * A tool that changes the table after the queue was created, or patches the code of ROCr itself,
+//   is not seen. rocprofiler-sdk's attach replaces hsa_queue_create at the start, which is seen.
 //
 // Thread safety: every function may be called from any thread.
 // Cost: some forty look-ups of symbols and addresses; call it when a queue is created.

@@ -11,28 +11,6 @@
 namespace uptempo {
 namespace {
 
-const char* type_name(hsa_device_type_t type) {
-  switch (type) {
-    case HSA_DEVICE_TYPE_CPU:
-      return "a CPU";
-    case HSA_DEVICE_TYPE_GPU:
-      return "a GPU";
-    case HSA_DEVICE_TYPE_DSP:
-      return "a DSP";
-    default:  // newer hsa.h has HSA_DEVICE_TYPE_AIE, whose agents are skipped
-      return "of an unknown type";
-  }
-}
-
-// An agent of another type (HSA_DEVICE_TYPE_AIE of newer ROCr) need not have the properties that
-// Agent reads.
-bool is_of_known_type(hsa_agent_t agent) {
-  hsa_device_type_t type{};
-  check(hsa_agent_get_info(agent, HSA_AGENT_INFO_DEVICE, &type), "hsa_agent_get_info",
-        "HSA_AGENT_INFO_DEVICE");
-  return type == HSA_DEVICE_TYPE_CPU || type == HSA_DEVICE_TYPE_GPU || type == HSA_DEVICE_TYPE_DSP;
-}
-
 std::string lower(std::string_view text) {
   std::string result(text);
   for (char& c : result)
@@ -44,11 +22,14 @@ std::string lower(std::string_view text) {
 
 Runtime::Runtime() : session_(Session::start()) {
   for (const hsa_agent_t handle : detail::all_agents()) {
-    if (!is_of_known_type(handle)) continue;
+    hsa_device_type_t type{};
+    check(hsa_agent_get_info(handle, HSA_AGENT_INFO_DEVICE, &type), "hsa_agent_get_info",
+          "HSA_AGENT_INFO_DEVICE");
+    if (detail::type_name(type) == nullptr) continue;
     const Agent& agent = agents_.emplace_back(handle);
     if (agent.is_gpu()) {
       gpus_.push_back(agent);
-    } else if (agent.properties().type == HSA_DEVICE_TYPE_CPU) {
+    } else if (type == HSA_DEVICE_TYPE_CPU) {
       hosts_.push_back(agent);
     }
   }
@@ -78,8 +59,8 @@ Agent Runtime::gpu(size_t index) const {
   size_t gpu_number = 0;
   for (const Agent& agent : agents_) {
     rejected += fmt::format("{}agent '{}' is ", rejected.empty() ? "" : ", ", agent.name());
-    rejected +=
-        agent.is_gpu() ? fmt::format("GPU {}", gpu_number++) : type_name(agent.properties().type);
+    rejected += agent.is_gpu() ? fmt::format("GPU {}", gpu_number++)
+                               : fmt::format("a {}", detail::type_name(agent.properties().type));
   }
   refuse_gpu(fmt::format("no GPU agent with index {}", index),
              fmt::format("{} agents: {}", agents_.size(), rejected),

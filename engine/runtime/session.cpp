@@ -50,11 +50,6 @@ struct Process {
     const std::lock_guard lock(session_mutex);
     return session.lock();
   }
-  std::shared_ptr<Session> running() {
-    if (is_child.load(std::memory_order_relaxed)) return nullptr;
-    std::shared_ptr<Session> found = latest();
-    return found && found->alive() ? found : nullptr;
-  }
 };
 
 Process& process() {
@@ -145,7 +140,11 @@ struct Session::Starter {
   }
 };
 
-std::shared_ptr<Session> Session::running() noexcept { return process().running(); }
+std::shared_ptr<Session> Session::running() noexcept {
+  if (is_parents()) return nullptr;
+  std::shared_ptr<Session> found = process().latest();
+  return found && found->alive() ? found : nullptr;
+}
 
 // Runs in the child of a fork.
 void Session::leave_to_parent() noexcept {

@@ -35,21 +35,21 @@ hsa_signal_t create(hsa_signal_value_t initial, SignalKind kind) {
 
 [[noreturn]] void refuse(const char* what_ran_out) {
   const SignalUse use = signal_use();
-  throw Error(
-      {.status = HSA_STATUS_ERROR_OUT_OF_RESOURCES,
-       .call = "Signal",
-       .asked = "an interrupt signal",
-       .found = fmt::format(
-           "{}: {} interrupt signals of {} are in use, its budget is {}, and the "
-           "driver has 4095 events for the process, ROCr's own included",
-           what_ran_out, use.in_use,
-           use.copies == 1
-               ? std::string("this library")
-               : fmt::format("the {} copies of this library in the process", use.copies),
-           use.budget),
-       .remedy =
-           "lower QueueOptions::publications, destroy unused queues and signals, raise "
-           "SignalBudget::interrupts, or allow signals without event (SignalBudget::Beyond)"});
+  throw Error({.status = HSA_STATUS_ERROR_OUT_OF_RESOURCES,
+               .call = "Signal",
+               .asked = "an interrupt signal",
+               .found = fmt::format(
+                   "{}: {} interrupt signals of {} are in use, its budget is {}, and the "
+                   "driver has 4095 events for the process, ROCr's own included",
+                   what_ran_out, use.in_use,
+                   use.copies == 1
+                       ? std::string("this library")
+                       : fmt::format("the {} copies of this library in the process", use.copies),
+                   use.budget),
+               .remedy =
+                   "lower QueueOptions::publications, destroy unused queues and signals, raise "
+                   "SignalBudget::interrupts, or allow signals without event "
+                   "(SignalBudget::event_less_beyond)"});
 }
 
 }  // namespace
@@ -72,8 +72,7 @@ uint64_t detail::ticks_in(std::chrono::nanoseconds duration) noexcept {
 Signal::Signal(SignalKind asked, hsa_signal_value_t initial)
     : state_(std::make_shared<detail::SignalState>()) {
   std::shared_ptr<Session> session = Session::current();
-  const bool may_replace =
-      signal_budget().beyond == SignalBudget::Beyond::event_less || !detail::events_in_use();
+  const bool may_replace = signal_budget().event_less_beyond || !detail::events_in_use();
   bool has_place = asked == SignalKind::interrupt && detail::reserve_interrupt();
   if (asked == SignalKind::interrupt && !has_place && !may_replace) refuse("the budget is used up");
   hsa_signal_t signal{};

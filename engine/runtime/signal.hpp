@@ -1,8 +1,9 @@
 // Signal: owns one HSA signal.
 //
-// Every interrupt signal counts against the process's budget. SignalBudget::Beyond decides whether construction throws Error once the budget is used up, or
-// when ROCr 5.2.3 silently returns a signal without an event because the driver has none left.
-// interrupt() reports which kind was created. A blocked HSA wait on an event-less signal spins.
+// Every interrupt signal counts against the process's budget. SignalBudget decides whether
+// construction throws Error once the budget is used up, or when ROCr 5.2.3 silently returns a
+// signal without an event because the driver has none left. interrupt() reports which kind was
+// created. A blocked HSA wait on an event-less signal spins.
 //
 // Memory: ROCr allocates every signal at the first CPU agent, which need not be the nearest one to
 // the GPU, and offers no choice. Queue::describe() says where.
@@ -54,14 +55,10 @@ enum class SignalKind : uint8_t {
 // Thread safety: these functions may be called from any thread.
 // Cost: one atomic operation per signal created or destroyed.
 struct SignalBudget {
-  // Action if an interrupt signal is requested but the budget is used up or the driver has no event
-  // left.
-  enum class Beyond : uint8_t {
-    refuse,      // throw Error
-    event_less,  // create a signal without an event: a blocked wait polls
-  };
   uint32_t interrupts = 3584;  // leaves 511 to other users of the process
-  Beyond beyond = Beyond::refuse;
+  // If the budget is used up or the driver has no event left: creates a signal without an event, on
+  // which a blocked wait polls, instead of throwing Error.
+  bool event_less_beyond = false;
 };
 
 struct SignalUse {

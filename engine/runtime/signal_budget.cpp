@@ -4,7 +4,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <atomic>
 #include <charconv>
@@ -86,27 +85,16 @@ void* process_page() noexcept {
   return page;
 }
 
-// Counts this copy until it is unloaded.
-class Copy {
- public:
-  explicit Copy(Numbers& numbers) noexcept : numbers_(numbers) {
-    numbers_.copies.fetch_add(1, kRelaxed);
-  }
-  ~Copy() { numbers_.copies.fetch_sub(1, kRelaxed); }
-  Copy(const Copy&) = delete;
-  Copy& operator=(const Copy&) = delete;
-
- private:
-  Numbers& numbers_;
-};
-
 Numbers& numbers() noexcept {
   static constinit Numbers own{};  // where the system grants no page
   static Numbers& found = []() -> Numbers& {
     void* const page = process_page();
     return page == nullptr ? own : *static_cast<Numbers*>(page);
   }();
-  static const Copy copy(found);
+  static const struct Copy {  // counts this copy until it is unloaded
+    Copy() noexcept { found.copies.fetch_add(1, kRelaxed); }
+    ~Copy() { found.copies.fetch_sub(1, kRelaxed); }
+  } copy;
   return found;
 }
 
@@ -115,7 +103,7 @@ Numbers& numbers() noexcept {
 void set_signal_budget(const SignalBudget& budget) noexcept {
   Numbers& all = numbers();
   all.limit.store(budget.interrupts, kRelaxed);
-  all.beyond.store(static_cast<uint32_t>(budget.beyond), kRelaxed);
+  all.beyond.store(budget.event_less_beyond, kRelaxed);
   all.is_set.store(1, std::memory_order_release);  // after the two numbers
 }
 
@@ -123,7 +111,7 @@ SignalBudget signal_budget() noexcept {
   const Numbers& all = numbers();
   if (all.is_set.load(std::memory_order_acquire) == 0) return {};
   return {.interrupts = all.limit.load(kRelaxed),
-          .beyond = static_cast<SignalBudget::Beyond>(all.beyond.load(kRelaxed))};
+          .event_less_beyond = all.beyond.load(kRelaxed) != 0};
 }
 
 SignalUse signal_use() noexcept {

@@ -56,7 +56,7 @@ class Row {
     begin = Clock::now();
     for (uint32_t i = 0; i < kFinishes; ++i) {
       launch(stream, i);
-      streams_.synchronize({.mode = WaitMode::active});
+      streams_.synchronize(WaitPolicy::active());
     }
     launch_sync_ns.push_back(ns_since(begin, kFinishes));
     packets += static_cast<double>((Counters::now() - before).packets) / kFinishes;

@@ -193,7 +193,7 @@ TEST_CASE_METHOD(OnDevice, "a Queue describes other ways of publishing with thei
 
 TEST_CASE_METHOD(OnDevice, "a Queue without events says that its waits poll", "[describe]") {
   const SignalBudget before = signal_budget();
-  set_signal_budget({.interrupts = 0, .beyond = SignalBudget::Beyond::event_less});
+  set_signal_budget({.interrupts = 0, .event_less_beyond = true});
   {
     const Queue queue{gpu, {.packets = 64, .publications = 2, .timing_signals = 1}};
     CHECK(value_of(queue.describe(), "completion signals").starts_with("3, without events"));

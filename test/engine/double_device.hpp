@@ -140,6 +140,6 @@ inline hsa_kernel_dispatch_packet_t dispatch_of(const Completed& completed) {
   return aql::packet_as<hsa_kernel_dispatch_packet_t>(completed.packet);
 }
 
-inline const WaitPolicy kActiveWait{.mode = WaitMode::active, .spin = {}};
+inline const WaitPolicy kActiveWait = WaitPolicy::active();
 
 }  // namespace uptempo::test

@@ -37,7 +37,7 @@ double us_since(std::chrono::steady_clock::time_point begin) {
 
 // Waits, then reads the times of the first and the last packet.
 ChainTimes finish(std::chrono::steady_clock::time_point begin, const Completion& completion) {
-  completion.wait({.mode = WaitMode::active});
+  completion.wait(WaitPolicy::active());
   ChainTimes times{.host_us = us_since(begin)};
   const std::vector<PacketTime> packets = completion.times();
   times.device_us = static_cast<double>(packets.back().end_ns - packets.front().start_ns) / 1000;

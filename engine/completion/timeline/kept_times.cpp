@@ -48,26 +48,4 @@ void KeptTimes::keep(Entry& entry) {
   entry.wanted.clear();
 }
 
-void EventTime::expect(const Completion& publication) {
-  const std::lock_guard lock(mutex_);
-  publication_ = publication;
-  ns_.reset();
-}
-
-void EventTime::set(const Completion& publication, uint64_t ns) {
-  const std::lock_guard lock(mutex_);
-  if (publication_ == publication) ns_ = ns;
-}
-
-void EventTime::set(uint64_t ns) {
-  const std::lock_guard lock(mutex_);
-  publication_ = {};
-  ns_ = ns;
-}
-
-std::optional<uint64_t> EventTime::ns() const {
-  const std::lock_guard lock(mutex_);
-  return ns_;
-}
-
 }  // namespace uptempo::detail

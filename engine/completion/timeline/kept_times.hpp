@@ -29,11 +29,25 @@ namespace uptempo::detail {
 class EventTime {
  public:
   // Expects the time of that publication and ignores the times of others.
-  void expect(const Completion& publication);
-  void set(const Completion& publication, uint64_t ns);
-  void set(uint64_t ns);
+  void expect(const Completion& publication) {
+    const std::lock_guard lock(mutex_);
+    publication_ = publication;
+    ns_.reset();
+  }
+  void set(const Completion& publication, uint64_t ns) {
+    const std::lock_guard lock(mutex_);
+    if (publication_ == publication) ns_ = ns;
+  }
+  void set(uint64_t ns) {
+    const std::lock_guard lock(mutex_);
+    publication_ = {};
+    ns_ = ns;
+  }
   // Empty if it has not been set.
-  std::optional<uint64_t> ns() const;
+  std::optional<uint64_t> ns() const {
+    const std::lock_guard lock(mutex_);
+    return ns_;
+  }
 
  private:
   mutable std::mutex mutex_;

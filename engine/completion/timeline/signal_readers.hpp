@@ -56,10 +56,12 @@ class SignalRead {
   SignalRead(const SignalRead&) = delete;
   SignalRead& operator=(const SignalRead&) = delete;
   explicit operator bool() const noexcept { return inside_; }
+  // The thread stays inside until it calls SignalReaders::leave().
+  void stay() noexcept { inside_ = false; }
 
  private:
   SignalReaders& readers_;
-  const bool inside_;
+  bool inside_;
 };
 
 }  // namespace uptempo::detail

@@ -5,10 +5,6 @@
 // For ROCr before 6.1, which does not ask the driver for the event. No queue's error callback is
 // called then, and the signals of lost work never change, so that a wait for it would not end.
 //
-// Alternative not used: a time without progress, and a packet in another queue that does not
-// complete either. Such a limit is seconds long, a debugger or a driver that swaps queues out
-// reaches it with a working GPU, and each wait would have to know it.
-//
 // Thread safety: the constructor and the destructor run on one thread each. The function runs on a
 // thread of the object.
 // Lifetime: the destructor waits for a running call of the function.

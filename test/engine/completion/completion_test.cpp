@@ -101,8 +101,7 @@ TEST_CASE("many threads wait for the same and for different publications while t
   std::vector<std::thread> threads;
   for (unsigned t = 0; t < 4; ++t) {
     threads.emplace_back([&, t] {
-      const WaitPolicy policy{.mode = t % 2 == 0 ? WaitMode::blocked : WaitMode::hybrid,
-                              .spin = 5us};
+      const WaitPolicy policy = t % 2 == 0 ? WaitPolicy::blocked() : WaitPolicy{.spin = 5us};
       do {
         Completion completion;
         {
@@ -137,13 +136,13 @@ TEST_CASE("a wait ends at its deadline and can be repeated", "[submit]") {
   BatchSubmitter batch(device.queue(), {});
   batch.dispatch(kernel, Grid{1}, 1);
   const Completion completion = batch.submit();
-  for (const WaitMode mode : {WaitMode::active, WaitMode::blocked, WaitMode::hybrid}) {
+  for (const WaitPolicy mode : {WaitPolicy::active(), WaitPolicy::blocked(), WaitPolicy{}}) {
     const auto start = std::chrono::steady_clock::now();
-    CHECK_FALSE(completion.wait(Deadline::after(15ms), {.mode = mode}));
+    CHECK_FALSE(completion.wait(Deadline::after(15ms), mode));
     CHECK(std::chrono::steady_clock::now() - start >= 15ms);
   }
   CHECK_FALSE(completion.ready());
   CHECK(contains(error_of<Error>([&] { completion.times(); }), "not complete"));
   device.processor().resume();
-  CHECK(completion.wait(soon(), {.mode = WaitMode::blocked}));
+  CHECK(completion.wait(soon(), WaitPolicy::blocked()));
 }

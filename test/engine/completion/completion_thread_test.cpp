@@ -445,7 +445,7 @@ TEST_CASE("waiting threads and the completion thread share a publication", "[com
     std::vector<std::thread> threads;
     for (int t = 0; t < 3; ++t)
       threads.emplace_back([&] {
-        if (completion.wait(soon(), {.mode = WaitMode::blocked})) ++count;
+        if (completion.wait(soon(), WaitPolicy::blocked())) ++count;
       });
     const Task task = count_when_done(completion, count);
     for (std::thread& thread : threads) thread.join();

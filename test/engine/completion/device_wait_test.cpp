@@ -65,13 +65,13 @@ bool readable(int fd, std::chrono::milliseconds limit) {
 TEST_CASE_METHOD(OnDevice,
                  "a thread that waits longer than the spin window uses under 2 % of a core",
                  "[wait]") {
-  const WaitMode mode = GENERATE(WaitMode::hybrid, WaitMode::blocked);
+  const WaitPolicy mode = GENERATE(WaitPolicy{}, WaitPolicy::blocked());
   for (const size_t waiters : {1u, 4u}) {
     const Signal gate;
     const uint32_t before = signal_use().in_use;
     Queue queue{gpu};
     REQUIRE(signal_use().in_use > before);
-    const auto cost = cost_of_waiters(submit_gated(queue, gate), gate, waiters, {.mode = mode});
+    const auto cost = cost_of_waiters(submit_gated(queue, gate), gate, waiters, mode);
     for (const double per_cent_of_a_core : cost) CHECK(per_cent_of_a_core < 2);
   }
 }
@@ -132,7 +132,7 @@ TEST_CASE_METHOD(
     const auto before = cpu_time();
     const auto begin = std::chrono::steady_clock::now();
     waits = true;
-    completions.front().wait({.mode = WaitMode::blocked});
+    completions.front().wait(WaitPolicy::blocked());
     of_a_thread = per_cent(cpu_time() - before, std::chrono::steady_clock::now() - begin);
   });
   REQUIRE(eventually([&] { return waits && sleep_all("uptempo-waiter"); }));

@@ -33,14 +33,14 @@ TEST_CASE("an error of the watched source is a permanent failure, whatever fires
   const uint64_t complete = timeline.begin(first.handle());
   const uint64_t pending = timeline.begin(second.handle());
   source = HSA_STATUS_ERROR_OUT_OF_RESOURCES;
-  const WaitMode mode = GENERATE(WaitMode::active, WaitMode::blocked, WaitMode::hybrid);
-  REQUIRE(timeline.wait(pending, {.mode = mode}, soon()) == WaitResult::failed);
+  const WaitPolicy mode = GENERATE(WaitPolicy::active(), WaitPolicy::blocked(), WaitPolicy{});
+  REQUIRE(timeline.wait(pending, mode, soon()) == WaitResult::failed);
   CHECK(timeline.failure().status == HSA_STATUS_ERROR_OUT_OF_RESOURCES);
 
   hsa_signal_store_screlease(second.handle(), 0);
   source = HSA_STATUS_SUCCESS;
   CHECK(timeline.failed());
-  CHECK(timeline.wait(pending, {.mode = mode}, soon()) == WaitResult::failed);
+  CHECK(timeline.wait(pending, mode, soon()) == WaitResult::failed);
   CHECK_FALSE(timeline.is_done(pending));
   CHECK(timeline.is_done(complete));
   CHECK(timeline.failure().status == HSA_STATUS_ERROR_OUT_OF_RESOURCES);
@@ -108,7 +108,7 @@ TEST_CASE("a queue and its signals may be destroyed while threads query without 
           const Completion completion = completions[n % completions.size()];
           if (t == 0) (void)completion.ready();
           if (t == 1 && completion.ready()) (void)completion.times();
-          if (t == 2) (void)completion.wait(Deadline::after(10us), {.mode = WaitMode::blocked});
+          if (t == 2) (void)completion.wait(Deadline::after(10us), WaitPolicy::blocked());
         }
       });
     }
@@ -220,7 +220,7 @@ TEST_CASE("a publication on loan is reclaimed, and its signal returns after its 
   first.set(0);
   second.set(0);
   // A thread that waits meanwhile is not held up.
-  CHECK(timeline.wait(value, {.mode = WaitMode::blocked}, soon()) == WaitResult::done);
+  CHECK(timeline.wait(value, WaitPolicy::blocked(), soon()) == WaitResult::done);
   CHECK(timeline.reclaim(2, note) == 2);
   CHECK(reclaimed == std::vector<uint64_t>{0, second.handle().handle});
   CHECK(returned_by(timeline).empty());

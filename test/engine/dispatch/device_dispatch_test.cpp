@@ -146,10 +146,10 @@ TEST_CASE_METHOD(OnDevice, "each wait mode returns, from several threads at once
     const Completion completion = batch.submit();
     std::vector<std::thread> threads;
     std::atomic<int> done{0};
-    for (const WaitMode mode : {WaitMode::active, WaitMode::blocked, WaitMode::blocked,
-                                WaitMode::blocked, WaitMode::hybrid}) {
+    for (const WaitPolicy mode : {WaitPolicy::active(), WaitPolicy::blocked(),
+                                  WaitPolicy::blocked(), WaitPolicy::blocked(), WaitPolicy{}}) {
       threads.emplace_back([&, mode] {
-        if (completion.wait(soon(), {.mode = mode})) ++done;
+        if (completion.wait(soon(), mode)) ++done;
       });
     }
     for (std::thread& thread : threads) thread.join();
@@ -389,11 +389,11 @@ TEST_CASE("threads that wait while the runtime is destroyed get an error that sa
     std::vector<std::thread> threads;
     for (size_t t = 0; t < outcome.size(); ++t) {
       threads.emplace_back([&, t] {
-        const WaitMode mode = t % 2 == 0 ? WaitMode::active : WaitMode::blocked;
+        const WaitPolicy mode = t % 2 == 0 ? WaitPolicy::active() : WaitPolicy::blocked();
         ++waiting;
         outcome[t] = error_of([&] {
           while (t >= 4 && !completion.ready()) std::this_thread::yield();
-          completion.wait({.mode = mode});
+          completion.wait(mode);
         });
       });
     }
@@ -422,7 +422,7 @@ TEST_CASE_METHOD(
   batch.raw(broken);
   const Completion bad = batch.submit();
   const std::string error = error_of([&] {
-    if (!bad.wait(soon(), {.mode = WaitMode::blocked})) throw std::runtime_error("timed out");
+    if (!bad.wait(soon(), WaitPolicy::blocked())) throw std::runtime_error("timed out");
   });
   CHECK(contains(error, "the packet processor stopped the queue"));
   CHECK(good.ready());
@@ -460,7 +460,7 @@ TEST_CASE_METHOD(
     batch.dispatch(fill, Grid{64}, reinterpret_cast<uint32_t*>(0x7000), 1u);
     const Completion bad = batch.submit();
     const std::string error = error_of([&] {
-      if (!bad.wait(soon(), {.mode = WaitMode::blocked})) throw std::runtime_error("timed out");
+      if (!bad.wait(soon(), WaitPolicy::blocked())) throw std::runtime_error("timed out");
     });
     CAPTURE(error);
     CHECK(contains(error, "the GPU accessed address 0x7000"));

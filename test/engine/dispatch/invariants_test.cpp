@@ -200,11 +200,11 @@ TEST_CASE("Invariant 8: a queue error ends every pending completion and refuses 
   std::vector<std::thread> waiters;
   for (size_t t = 0; t < outcome.size(); ++t) {
     waiters.emplace_back([&, t] {
-      const WaitMode mode = t % 3 == 0   ? WaitMode::active
-                            : t % 3 == 1 ? WaitMode::blocked
-                                         : WaitMode::hybrid;
+      const WaitPolicy mode = t % 3 == 0   ? WaitPolicy::active()
+                              : t % 3 == 1 ? WaitPolicy::blocked()
+                                           : WaitPolicy{};
       outcome[t] = error_of([&] {
-        if (!pending[t / 2].wait(soon(), {.mode = mode})) throw std::runtime_error("timed out");
+        if (!pending[t / 2].wait(soon(), mode)) throw std::runtime_error("timed out");
       });
     });
   }

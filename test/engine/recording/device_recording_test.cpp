@@ -126,7 +126,7 @@ TEST_CASE_METHOD(OnDevice,
       recording.replay(queue);
       last = recording.replay(queue);
     }
-    last.wait({.mode = WaitMode::active});
+    last.wait(WaitPolicy::active());
   };
   for (int i = 0; i < 4; ++i) round();
   const support::Cost cost = support::cost_of([&] {

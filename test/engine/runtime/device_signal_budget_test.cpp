@@ -75,7 +75,7 @@ TEST_CASE_METHOD(OnDevice,
                  "beyond a budget that permits it, signals without event replace interrupt signals",
                  "[budget]") {
   const uint32_t limit = GENERATE(0u, 3u);
-  const Budget budget({.interrupts = limit, .beyond = SignalBudget::Beyond::event_less});
+  const Budget budget({.interrupts = limit, .event_less_beyond = true});
   const SignalUse before = signal_use();
   Queue queue{gpu, {.publications = 8}};
   CHECK(signal_use().in_use == before.in_use + limit);
@@ -85,9 +85,9 @@ TEST_CASE_METHOD(OnDevice,
   notifier.watch(completion);
   std::atomic<int> woken{0};
   std::vector<std::thread> threads;
-  for (const WaitMode mode : {WaitMode::blocked, WaitMode::blocked, WaitMode::hybrid})
+  for (const WaitPolicy mode : {WaitPolicy::blocked(), WaitPolicy::blocked(), WaitPolicy{}})
     threads.emplace_back([&, mode] {
-      completion.wait({.mode = mode});
+      completion.wait(mode);
       ++woken;
     });
   std::this_thread::sleep_for(20ms);
@@ -117,7 +117,7 @@ TEST_CASE_METHOD(
     if (!signal.interrupt()) FAIL("a signal without event was handed out");
   const Completion completion = submit_gated(queue, gate);
   hsa_signal_store_screlease(gate.handle(), 0);
-  CHECK(completion.wait(soon(), {.mode = WaitMode::blocked}));
+  CHECK(completion.wait(soon(), WaitPolicy::blocked()));
   all.pop_back();
   CHECK(Signal{}.interrupt());
 }

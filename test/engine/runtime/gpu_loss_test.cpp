@@ -60,9 +60,8 @@ void check_waits(const Wait&... wait) {
 TEST_CASE("every wait for a batch of a lost GPU ends with an Error", "[loss]") {
   in_own_process("", [] {
     World world;
-    check_waits([&] { world.endless.wait(); },
-                [&] { world.endless.wait({.mode = WaitMode::active}); },
-                [&] { world.endless.wait({.mode = WaitMode::blocked}); },
+    check_waits([&] { world.endless.wait(); }, [&] { world.endless.wait(WaitPolicy::active()); },
+                [&] { world.endless.wait(WaitPolicy::blocked()); },
                 [&] { (void)world.endless.wait(Deadline::after(24h)); },
                 [&] { world.queue.drain(Deadline::never()); });
     CHECK(world.done.ready());

@@ -620,10 +620,10 @@ TEST_CASE("a wait for an event reports how it ended when its Streams are destroy
     }
     std::atomic<uint32_t> complete{0}, lost{0};
     std::vector<std::thread> threads;
-    for (const WaitMode mode : {WaitMode::active, WaitMode::blocked, WaitMode::hybrid})
+    for (const WaitPolicy mode : {WaitPolicy::active(), WaitPolicy::blocked(), WaitPolicy{}})
       threads.emplace_back([&, mode] {
         try {
-          event.wait({.mode = mode});
+          event.wait(mode);
           ++complete;
         } catch (const Error&) {
           ++lost;

@@ -82,7 +82,7 @@ class Imported final : public Row {
   void submit(const Load& load) override {
     for (uint32_t batch = 0; batch < load.repeats; ++batch) last_ = graph_->replay(queue_);
   }
-  void wait() override { last_.wait({.mode = WaitMode::active}); }
+  void wait() override { last_.wait(WaitPolicy::active()); }
 
  private:
   const Workload& workload_;

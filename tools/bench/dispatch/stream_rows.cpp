@@ -48,7 +48,7 @@ class StreamRow : public Row {
       stream_.launch(workload_.tally, Grid{Workload::kItems}, workload_.tallies.data(), i);
     stream_.record();
   }
-  void wait() override { stream_.synchronize({.mode = WaitMode::active}); }
+  void wait() override { stream_.synchronize(WaitPolicy::active()); }
 
  protected:
   const Workload& workload_;

@@ -43,7 +43,7 @@ class UptempoRow : public Row {
   void prepare(const Load&) override { queue_->reclaim(); }
   void close_gate() override { gate_.close(batch_); }
   void open_gate() override { gate_.open(); }
-  void wait() override { last_.wait({.mode = WaitMode::active}); }
+  void wait() override { last_.wait(WaitPolicy::active()); }
 
  protected:
   const Workload& workload_;

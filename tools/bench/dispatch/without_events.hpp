@@ -10,9 +10,7 @@ namespace uptempo::bench {
 
 class WithoutEvents {
  public:
-  WithoutEvents() noexcept {
-    set_signal_budget({.interrupts = 0, .beyond = SignalBudget::Beyond::event_less});
-  }
+  WithoutEvents() noexcept { set_signal_budget({.interrupts = 0, .event_less_beyond = true}); }
   ~WithoutEvents() { set_signal_budget(before_); }
   WithoutEvents(const WithoutEvents&) = delete;
   WithoutEvents& operator=(const WithoutEvents&) = delete;

@@ -41,11 +41,10 @@ struct Way {
 };
 
 std::vector<Way> ways() {
-  std::vector<Way> all{{"active", {.mode = WaitMode::active, .spin = {}}}};
+  std::vector<Way> all{{"active", WaitPolicy::active()}};
   for (const int spin : {5, 20, 50, 100, 200})
-    all.push_back(
-        {fmt::format("hybrid {}", spin), {.mode = WaitMode::hybrid, .spin = microseconds(spin)}});
-  all.push_back({"blocked", {.mode = WaitMode::blocked, .spin = {}}});
+    all.push_back({fmt::format("hybrid {}", spin), {.spin = microseconds(spin)}});
+  all.push_back({"blocked", WaitPolicy::blocked()});
   return all;
 }
 

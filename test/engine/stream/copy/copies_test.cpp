@@ -214,11 +214,11 @@ TEST_CASE("a copy that reports failure fails its lane, and no bytes reach the ho
   const Event failed = stream.record();
   engine.resume();
   SECTION("a host that sleeps") {
-    CHECK(contains(error_of<Error>([&] { failed.wait({.mode = WaitMode::blocked}); }),
+    CHECK(contains(error_of<Error>([&] { failed.wait(WaitPolicy::blocked()); }),
                    "the copy engine reported that a copy has failed"));
   }
   SECTION("a host that spins") {
-    CHECK(contains(error_of<Error>([&] { failed.wait({.mode = WaitMode::active}); }),
+    CHECK(contains(error_of<Error>([&] { failed.wait(WaitPolicy::active()); }),
                    "the copy engine reported that a copy has failed"));
   }
   SECTION("a host that queries") {
@@ -267,12 +267,12 @@ TEST_CASE("work that waits on the device for a failed copy ends with its error",
   engine.resume();
   std::string error;
   SECTION("a host that sleeps") {
-    error = error_of<Error>(
-        [&] { (void)lost.wait(Deadline::after(kLimit), {.mode = WaitMode::blocked}); });
+    error =
+        error_of<Error>([&] { (void)lost.wait(Deadline::after(kLimit), WaitPolicy::blocked()); });
   }
   SECTION("a host that spins") {
-    error = error_of<Error>(
-        [&] { (void)lost.wait(Deadline::after(kLimit), {.mode = WaitMode::active}); });
+    error =
+        error_of<Error>([&] { (void)lost.wait(Deadline::after(kLimit), WaitPolicy::active()); });
   }
   SECTION("a host that queries") {
     CHECK(eventually(
