@@ -110,11 +110,12 @@ void BatchQueue::refuse_longer_than_ring(size_t packets) const {
 void BatchQueue::refuse_more(const Publication& publication, const char* asked) {
   // A partly published batch has a final plan and a final last packet.
   throw Error({.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
-               .call = "BatchSubmitter",
+               .call = publication.kept ? "Recording" : "BatchSubmitter",
                .asked = asked,
-               .found = fmt::format("{} of {} packets of this batch are already published",
+               .found = fmt::format("{} of its {} packets are already published",
                                     publication.published, publication.packets.size()),
-               .remedy = "submit the rest of it first, or clear it"});
+               .remedy = publication.kept ? "finish that replay on the same queue, or abandon() it"
+                                          : "submit the rest of it first, or clear it"});
 }
 
 }  // namespace uptempo::detail

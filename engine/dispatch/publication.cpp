@@ -198,7 +198,8 @@ void Publication::end(EndedBy what) noexcept {
   packets.close();
 }
 
-void refuse_stale_handle() {
+void refuse_declaration(const Publication& publication) {
+  if (publication.published != 0) BatchQueue::refuse_more(publication, "one more declaration");
   throw Error({.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
                .call = "CommandRef",
                .asked = "a declaration for a packet",

@@ -79,7 +79,8 @@ struct Declarations {
 // of a batch), NodeRef (of a recording) and FencePlan::Dispatch (of a plan).
 //
 // Lifetime: valid until the batch or recording is modified again. A later call for a packet that is
-// no longer the last one of its batch throws Error.
+// no longer the last one of its batch throws Error, and so does one while the batch or recording is
+// partly published.
 //
 // `Self` is the derived class. `Ref` names a packet: `packet` is its number, declarations() and
 // accesses() return what is declared.

@@ -162,11 +162,7 @@ void RecordingState::write_stale_blocks() noexcept {
 
 void RecordingState::require_not_partly_out(const char* asked) const {
   require_usable();
-  if (publication_.queue == nullptr) return;
-  refuse(asked,
-         fmt::format("{} of its {} packets are already published", publication_.published,
-                     publication_.packets.size()),
-         "finish that replay on the same queue, or abandon() it");
+  if (publication_.queue != nullptr) BatchQueue::refuse_more(publication_, asked);
 }
 
 RecordingState::Recorded& RecordingState::find(const NodeHandle& node) {

@@ -38,7 +38,8 @@ struct PacketRef {
   Publication* publication;
   uint32_t packet;
 
-  // Throws Error if it is no longer the last one of its batch.
+  // Throws Error if it is no longer the last one of its batch, and while the batch or recording is
+  // partly published: its plan is final.
   Declarations& declarations() const;
   std::vector<AccessRange>& accesses() const noexcept;
 };
@@ -248,10 +249,11 @@ struct Publication {
   Publication** link_ = nullptr;
 };
 
-[[noreturn]] void refuse_stale_handle();
+[[noreturn]] void refuse_declaration(const Publication& publication);
 inline Declarations& PacketRef::declarations() const {
-  if (size_t{packet} + 1 != publication->packets.size() && !publication->kept) [[unlikely]]
-    refuse_stale_handle();
+  if ((size_t{packet} + 1 != publication->packets.size() && !publication->kept) ||
+      publication->published != 0) [[unlikely]]
+    refuse_declaration(*publication);
   return publication->declarations_of(packet);
 }
 inline std::vector<AccessRange>& PacketRef::accesses() const noexcept {

@@ -233,6 +233,31 @@ TEST_CASE("a recording may move between and during its replays", "[misuse]") {
   CHECK(recording.replay(device.queue(), soon()).wait(soon(), kActiveWait));
 }
 
+TEST_CASE("a partly published batch or recording accepts no declarations", "[misuse]") {
+  DoubleDevice device({.device = {.ring_size = 16, .paused = true}});
+  const auto kernel = number_kernel();
+  auto batch = device.batch();
+  for (uint32_t i = 0; i < 39; ++i) batch.dispatch(kernel, Grid{1}, i);
+  CommandRef last = batch.dispatch(kernel, Grid{1}, 39u);
+  CHECK_THROWS_AS(batch.submit(Deadline::after(1ms)), Error);
+  CHECK(contains(error_of<Error>([&] { last.touches_nothing(); }), "are already published"));
+  device.processor().resume();
+  CHECK(batch.submit(soon()).wait(soon(), kActiveWait));
+  const auto flags = aql::header_flags(device.processor().completed().back().packet.header());
+  CHECK(flags.release == aql::FenceScope::system);  // invariant 5
+
+  std::vector<Block> kernargs(256);
+  const auto recording =
+      device.recording(std::as_writable_bytes(std::span(kernargs)), {.spare_kernarg_bytes = 64});
+  NodeRef node = recording->dispatch(kernel, Grid{1}, 0u);
+  for (uint32_t i = 1; i < 40; ++i) recording->dispatch(kernel, Grid{1}, i);
+  device.processor().pause();
+  CHECK_THROWS_AS(recording->replay(device.queue(), Deadline::after(1ms)), Error);
+  CHECK(contains(error_of<Error>([&] { node.touches_nothing(); }), "abandon()"));
+  device.processor().resume();
+  CHECK(recording->replay(device.queue(), soon()).wait(soon(), kActiveWait));
+}
+
 TEST_CASE("a CommandRef is valid until its batch changes, and reports its use afterwards",
           "[misuse]") {
   DoubleDevice device;
