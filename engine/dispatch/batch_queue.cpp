@@ -120,13 +120,10 @@ bool BatchQueue::await_signals(uint32_t timing, bool own_signal, Deadline deadli
 
 void BatchQueue::take_timing_signals(Publication& publication) noexcept {
   const uint32_t count = timing_signals_for(publication);
-  for (uint32_t i = 0; i < count; ++i)
-    publication.timing_signals.push_back(signals_.take(SignalKind::event_less));
   // A finished packet keeps the caller's completion signal.
-  for (const Publication::PacketDeclarations& what : publication.declared) {
-    if (!what.declarations.is_finished || what.packet >= count) continue;
-    signals_.give_back(std::exchange(publication.timing_signals[what.packet], {0}));
-  }
+  for (uint32_t i = 0; i < count; ++i)
+    publication.timing_signals.push_back(
+        publication.is_finished(i) ? hsa_signal_t{0} : signals_.take(SignalKind::event_less));
 }
 
 // Takes a signal and a place on the timeline for reserved slots.
@@ -147,10 +144,8 @@ void BatchQueue::take_timing_signals(Publication& publication) noexcept {
 }
 
 bool BatchQueue::append_closing_packet(Publication& publication) {
-  if (!publication.packets.empty() &&
-      (publication.declared.back().packet + 1 != publication.packets.size() ||
-       !publication.declared.back().declarations.is_finished))
-    return false;
+  const size_t count = publication.packets.size();
+  if (count != 0 && !publication.is_finished(count - 1)) return false;
   if (publication.packets.full()) make_room(publication);
   publication.put_barrier();
   return true;

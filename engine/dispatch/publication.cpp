@@ -47,40 +47,15 @@ Publication::~Publication() {
   BatchQueue::leave(*this);
 }
 
-size_t Publication::place_of(uint32_t packet) const noexcept {
-  const auto place = std::lower_bound(
-      declared.begin(), declared.end(), packet,
-      [](const PacketDeclarations& what, uint32_t of) { return what.packet < of; });
-  return static_cast<size_t>(place - declared.begin());
-}
-
-const Publication::PacketDeclarations* Publication::find_declared(uint32_t packet) const noexcept {
-  const size_t place = place_of(packet);
-  return place != declared.size() && declared[place].packet == packet ? &declared[place] : nullptr;
-}
-
-Declarations& Publication::declarations_of_earlier(uint32_t packet) {
-  const size_t place = place_of(packet);
-  if (place == declared.size() || declared[place].packet != packet)
-    declared.insert(declared.begin() + static_cast<ptrdiff_t>(place),
-                    {.packet = packet, .declarations = {}});
-  return declared[place].declarations;
-}
-
-bool Publication::declares_memory(uint32_t packet) const noexcept {
-  const PacketDeclarations* const what = find_declared(packet);
-  return what != nullptr && what->declarations.declares_memory(accesses);
-}
-
 bool Publication::forget_declarations(uint32_t packet) {
-  const PacketDeclarations* const what = find_declared(packet);
-  if (what == nullptr) return false;
-  const uint32_t first = what->declarations.first_access, count = what->declarations.access_count;
-  declared.erase(declared.begin() + (what - declared.data()));
-  if (count == 0) return true;
-  accesses.erase(accesses.begin() + first, accesses.begin() + first + count);
-  for (PacketDeclarations& other : declared)
-    if (other.declarations.first_access > first) other.declarations.first_access -= count;
+  const Declarations old = find_declared(packet);
+  if (old == Declarations{}) return false;
+  declared[packet] = {};
+  const auto first = accesses.begin() + old.first_access;
+  accesses.erase(first, first + old.access_count);
+  for (Declarations& other : declared)
+    if (other.first_access > old.first_access) other.first_access -= old.access_count;
+  if (std::ranges::count(declared, Declarations{}) == std::ssize(declared)) declared.clear();
   return true;
 }
 
@@ -101,7 +76,7 @@ void Publication::put(const aql::Packet64& finished) {
 
 void Publication::put_barrier() {
   put(aql::to_packet(aql::BarrierAnd{}));
-  declared.back().declarations = {.declared = true};  // it accesses nothing
+  declared.back() = {.declared = true};  // it accesses nothing
 }
 
 void Publication::drop_barrier() noexcept {
@@ -112,43 +87,35 @@ void Publication::drop_barrier() noexcept {
 
 void Publication::make_plan(size_t count) {
   forget_plan();
-  declarations_.resize(count);
-  size_t next = 0;
-  for (const PacketDeclarations& what : declared) {
-    for (; next < what.packet; ++next) declarations_[next] = {};
-    declarations_[next++] = what.declarations;
-  }
-  for (; next < count; ++next) declarations_[next] = {};
   plans_.resize(count);
-  planner_->plan(declarations_, accesses, plans_);
+  planner_->plan(declared, accesses, plans_);
   if (kernargs_go_stale_in_l2) acquire_kernargs();
   if (kept) return;  // a kept batch compares nothing: replan() invalidates its plan
   last_.declared = declared;
   last_.accesses = accesses;
-  last_.packets = count;
 }
 
 // An acquire of agent scope leaves old bytes of a reused block in L2. The first packet whose header
 // is the engine's serves all later ones.
 void Publication::acquire_kernargs() noexcept {
-  const auto first = std::ranges::find(declarations_, false, &Declarations::is_finished);
-  if (first == declarations_.end()) return;
-  PacketPlan& plan = plans_[static_cast<size_t>(first - declarations_.begin())];
+  const auto first = std::ranges::find(declared, false, &Declarations::is_finished);
+  if (first == declared.end()) return;
+  PacketPlan& plan = plans_[static_cast<size_t>(first - declared.begin())];
   if (plan.flags.acquire == aql::FenceScope::system) return;
   plan.flags.acquire = aql::FenceScope::system;
   plan.acquire = ScopeReason::stale_kernargs;
 }
 
 void Publication::plan_packets(size_t count) {
-  if (last_.packets != count || last_.declared != declared || last_.accesses != accesses)
-    make_plan(count);
+  declared.resize(count);
+  if (last_.declared != declared || last_.accesses != accesses) make_plan(count);
   planned_costs_ = {};
   for (size_t i = 0; i < count; ++i) {
     aql::Packet64& packet = packets[i];
     // Finished packets already have these flags.
     const uint16_t header = aql::with_flags(packet.header(), plans_[i].flags);
     planned_costs_ += aql::costs_of(header);
-    if (!declarations_[i].is_finished) packet.word[0] = aql::first_word(header, packet.setup());
+    if (!declared[i].is_finished) packet.word[0] = aql::first_word(header, packet.setup());
   }
 }
 
@@ -184,9 +151,8 @@ void Publication::emit(uint64_t first, std::span<aql::Packet64> slots) noexcept 
 
 std::span<const PacketPlan> Publication::last_plan() {
   if (plans_.empty() && planned_ != 0) {
-    declarations_.assign(planned_, {});
     plans_.resize(planned_);
-    planner_->plan(declarations_, {}, plans_);
+    planner_->plan(std::vector<Declarations>(planned_), {}, plans_);
   }
   return plans_;
 }

@@ -6,8 +6,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <initializer_list>
 #include <span>
+#include <type_traits>
 #include <vector>
 
 #include "aql/packet.hpp"
@@ -69,7 +71,11 @@ struct Declarations {
     acquire = its_acquire;
     release = its_release;
   }
-  bool operator==(const Declarations&) const = default;
+  // By its bytes: a batch compares all of them with those of its last plan.
+  bool operator==(const Declarations& other) const noexcept {
+    static_assert(std::has_unique_object_representations_v<Declarations>);
+    return std::memcmp(this, &other, sizeof *this) == 0;
+  }
 
  private:
   void move_to_end(std::vector<AccessRange>& accesses);

@@ -24,10 +24,7 @@ RecordedNode RecordedNode::of(const Recording& of_recording, size_t index) {
       std::memcpy(node.arguments.data(), recorded.host, node.arguments.size());
     node.group_segment_size = packet.word[7];
   }
-  const Publication::PacketDeclarations* const declared =
-      publication.find_declared(static_cast<uint32_t>(index));
-  if (declared == nullptr) return node;
-  node.declarations = declared->declarations;
+  node.declarations = publication.find_declared(index);
   const auto first = publication.accesses.begin() + node.declarations.first_access;
   node.accesses.assign(first, first + node.declarations.access_count);
   node.declarations.first_access = 0;

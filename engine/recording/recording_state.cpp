@@ -359,7 +359,7 @@ std::byte* RecordingState::writable_argument(const NodeHandle& node, size_t argu
 }
 
 void RecordingState::require_undeclared(uint32_t index, size_t argument) const {
-  if (!publication_.declares_memory(index)) return;
+  if (!publication_.find_declared(index).declares_memory(publication_.accesses)) return;
   refuse(fmt::format("another address for argument {} of node {}", argument, index),
          "the node's accesses are declared, and the plan relies on them",
          "replace() the node and declare its new accesses");

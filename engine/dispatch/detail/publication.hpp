@@ -64,12 +64,8 @@ struct Publication {
   ~Publication();
 
   PacketStore packets;
-  struct PacketDeclarations {
-    uint32_t packet;
-    Declarations declarations;
-    bool operator==(const PacketDeclarations&) const = default;
-  };
-  std::vector<PacketDeclarations> declared;  // in packet order; only packets with declarations
+  // Of the first packets; later ones have none. Empty: no packet has any.
+  std::vector<Declarations> declared;
   std::vector<AccessRange> accesses;
   std::vector<hsa_signal_t> timing_signals;  // of the first packets; 0: none
   KernargCursor kernargs;
@@ -103,24 +99,18 @@ struct Publication {
   bool is_plain() const noexcept { return declared.empty() && timing == Timing::none; }
   PacketRef ref_of(size_t packet) noexcept { return {this, static_cast<uint32_t>(packet)}; }
   PacketRef ref_of_last() noexcept { return ref_of(packets.size() - 1); }
-  // Declarations of a packet, usually the last one; adds an entry if there is none.
+  // Declarations of a packet, usually the last one, to change them.
   Declarations& declarations_of(uint32_t packet) {
     if (kept) replan();
-    if (declared.empty() || declared.back().packet < packet)
-      return declared.emplace_back(PacketDeclarations{.packet = packet, .declarations = {}})
-          .declarations;
-    if (declared.back().packet == packet) return declared.back().declarations;
-    return declarations_of_earlier(packet);
+    if (declared.size() == packet) return declared.emplace_back();
+    if (declared.size() < packet) declared.resize(packet + 1);
+    return declared[packet];
   }
-  // The memory that the packet accesses is declared.
-  bool declares_memory(uint32_t packet) const noexcept;
+  Declarations find_declared(uint64_t packet) const noexcept {
+    return packet < declared.size() ? declared[packet] : Declarations{};
+  }
   // The caller gave the packet's header.
-  bool is_finished(uint64_t packet) const noexcept {
-    const PacketDeclarations* const what = find_declared(static_cast<uint32_t>(packet));
-    return what != nullptr && what->declarations.is_finished;
-  }
-  // Null if the packet has no declarations.
-  const PacketDeclarations* find_declared(uint32_t packet) const noexcept;
+  bool is_finished(uint64_t packet) const noexcept { return find_declared(packet).is_finished; }
   // Removes the packet's declarations and its ranges. Returns true if there were any.
   bool forget_declarations(uint32_t packet);
   // Adds a finished packet; its header and completion signal stay as they are. Requires room.
@@ -203,15 +193,12 @@ struct Publication {
 
  private:
   friend class BatchQueue;
-  // Index of the first entry in `declared` that is not for an earlier packet.
-  size_t place_of(uint32_t packet) const noexcept;
-  Declarations& declarations_of_earlier(uint32_t packet);
   void plan_packets(size_t count);
   void make_plan(size_t count);
   void acquire_kernargs() noexcept;
   void forget_plan() noexcept {
     plans_.clear();
-    last_.packets = 0;
+    last_.declared.clear();
   }
   // The engine's completion signal of the packet; 0: none.
   hsa_signal_t signal_of(uint64_t packet) const noexcept {
@@ -234,13 +221,11 @@ struct Publication {
   const PlainHeaders plain_;
   const struct { aql::HeaderCosts alone, ends, interior; } plain_costs_;
   const struct { FlightHeaders alone, many; } plain_flight_;
-  std::vector<Declarations> declarations_;  // one per packet; empty for a plain batch
   std::vector<PacketPlan> plans_;     // of the last plan(); for a plain batch, made on request
   aql::HeaderCosts planned_costs_{};  // of all packets; not for a plain batch
   // Input of plans_. A batch with the same declarations is not planned again.
   struct {
-    size_t packets = 0;  // 0: none
-    std::vector<PacketDeclarations> declared;
+    std::vector<Declarations> declared;  // empty: none
     std::vector<AccessRange> accesses;
   } last_;
   size_t planned_ = 0;
