@@ -258,18 +258,11 @@ std::optional<uint64_t> BatchQueue::submit(Publication& publication, Deadline de
         publication.packets.size() <= longest_run() || publish_parts(publication, deadline);
     slots.count = publication.packets.size() - publication.published;
     if (!are_out || !reserve(publication, slots, true, deadline)) {
-      if (publication.published != 0) throw_last_refusal(publication);  // caught below
       restore(publication);
       return {};
     }
   } catch (...) {
-    if (publication.published == 0) {  // nothing has been taken
-      restore(publication);
-    } else if (timeline_.failed()) {
-      drop(publication);
-    } else {  // the rest follows later
-      publication.packets.close();
-    }
+    restore(publication);
     throw;
   }
   publish(publication, slots, true);
@@ -308,8 +301,10 @@ void BatchQueue::retain_borrowed(Publication& publication) noexcept {
   if (publication.lending != 0) lent_.publish(publication.lending, timeline_.last_begun());
 }
 
-// Restores the batch after a refusal.
+// Restores the batch after a refusal, or keeps the rest of it.
 void BatchQueue::restore(Publication& publication) noexcept {
+  if (publication.published != 0)
+    return timeline_.failed() ? drop(publication) : publication.packets.close();
   publication.reopen();
   if (publication.has_closing_packet) publication.drop_barrier();
 }

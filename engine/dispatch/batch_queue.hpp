@@ -54,12 +54,11 @@ class BatchQueue : public QueueResources {
     lent_.lend(block, publication.lending, timeline_);
   }
 
-  // Plans, reserves and publishes. Returns empty if the deadline passed before the first packet was
-  // published; the batch is then unchanged. For an empty batch without a completion signal of the
-  // caller, returns the last publication. Throws Error for failures that more time cannot resolve.
-  // A publication longer than the ring is published in parts. If the deadline passes between them,
-  // submit() throws Error, the rest stays in `publication`, and the next submit() continues with
-  // it.
+  // Plans, reserves and publishes. Returns empty if the deadline passed before; the batch is then
+  // unchanged. For an empty batch without a completion signal of the caller, returns the last
+  // publication. Throws Error for failures that more time cannot resolve. A publication longer than
+  // the ring is published in parts. If the deadline passes between them, the rest stays in
+  // `publication`, and the next submit() continues with it.
   std::optional<uint64_t> submit(Publication& publication, Deadline deadline);
   // Drops what is not published.
   void drop(Publication& publication) noexcept;
@@ -91,7 +90,7 @@ class BatchQueue : public QueueResources {
   void publish(Publication& publication, const aql::Slots& slots, bool is_last) noexcept;
   void begin(Publication& publication, bool is_last) noexcept;
   void take_timing_signals(Publication& publication) noexcept;
-  static void restore(Publication& publication) noexcept;
+  void restore(Publication& publication) noexcept;
   void retain(Publication& publication) noexcept;
   void retain_borrowed(Publication& publication) noexcept;
   void clear(Publication& publication) noexcept;

@@ -181,7 +181,8 @@ class BatchSubmitter {
   Completion submit(CallSite site = CallSite::here());
   Completion submit(Deadline deadline, CallSite site = CallSite::here());
   // Returns empty instead of waiting. Throws Error for a batch longer than the ring less eight
-  // slots, which cannot be published without waiting, and for the rest of one as submit().
+  // slots, which cannot be published without waiting, but not for the rest of one: that is
+  // published as far as there is room.
   std::optional<Completion> try_submit(CallSite site = CallSite::here());
 
   // Drops everything that is not submitted.

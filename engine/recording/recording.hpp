@@ -218,7 +218,8 @@ class Recording {
   Completion replay(Queue& queue, CallSite site = CallSite::here());
   Completion replay(Queue& queue, Deadline deadline, CallSite site = CallSite::here());
   // Returns empty instead of waiting. Throws Error for a recording longer than the ring less eight
-  // slots, which cannot be replayed without waiting.
+  // slots, which cannot be replayed without waiting, but not for the rest of a replay: that is
+  // published as far as there is room.
   std::optional<Completion> try_replay(Queue& queue, CallSite site = CallSite::here());
   // Drops the rest of a partly published replay. Otherwise does nothing.
   void abandon() noexcept;

@@ -205,7 +205,9 @@ OpenNode RecordingState::open(uint32_t index) noexcept {
 }
 
 // A replay that ends with a finished packet has appended a barrier packet.
-void RecordingState::keep_in_step() { nodes_.resize(publication_.packets.size()); }
+void RecordingState::keep_in_step() {
+  if (nodes_.size() != publication_.packets.size()) nodes_.resize(publication_.packets.size());
+}
 
 void RecordingState::expect(uint32_t block_bytes) {
   blocks_.expect(block_bytes);
@@ -522,21 +524,24 @@ std::optional<Completion> RecordingState::submit(BatchQueue& state, Deadline dea
   // Before the first header.
   if (!stale_.empty()) write_stale_blocks();
   const uint64_t before = state.timeline().last_begun();
+  const auto note_parts = [&]() noexcept {
+    const uint64_t begun = state.timeline().last_begun();
+    if (begun != before) note_flight(state, begun, resumes);
+    if (publication_.queue != nullptr) [[unlikely]]
+      BatchQueue::leave(publication_);
+    if (publication_.published != 0) [[unlikely]]
+      state.join(publication_);
+    keep_in_step();  // a barrier packet may have been appended; it has room
+  };
   std::optional<uint64_t> value;
   try {
     value = state.submit(publication_, deadline);
   } catch (...) {
-    const uint64_t begun = state.timeline().last_begun();
-    if (begun != before) note_flight(state, begun, resumes);
-    if (publication_.queue != nullptr) BatchQueue::leave(publication_);
-    if (publication_.published != 0) state.join(publication_);
+    note_parts();
     throw;
   }
+  note_parts();
   if (!value) return {};
-  if (resumes) BatchQueue::leave(publication_);
-  // A barrier packet may have been appended.
-  if (nodes_.size() != publication_.packets.size()) nodes_.resize(publication_.packets.size());
-  if (size() != 0) note_flight(state, *value, resumes);
   return completion_of(state.timeline(), *value);
 }
 

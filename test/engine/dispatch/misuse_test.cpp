@@ -241,6 +241,7 @@ TEST_CASE("a partly published batch or recording accepts no declarations", "[mis
   CommandRef last = batch.dispatch(kernel, Grid{1}, 39u);
   CHECK_THROWS_AS(batch.submit(Deadline::after(1ms)), Error);
   CHECK(contains(error_of<Error>([&] { last.touches_nothing(); }), "are already published"));
+  CHECK_FALSE(batch.try_submit());
   device.processor().resume();
   CHECK(batch.submit(soon()).wait(soon(), kActiveWait));
   const auto flags = aql::header_flags(device.processor().completed().back().packet.header());
@@ -254,6 +255,7 @@ TEST_CASE("a partly published batch or recording accepts no declarations", "[mis
   device.processor().pause();
   CHECK_THROWS_AS(recording->replay(device.queue(), Deadline::after(1ms)), Error);
   CHECK(contains(error_of<Error>([&] { node.touches_nothing(); }), "abandon()"));
+  CHECK_FALSE(recording->try_replay(device.queue()));
   device.processor().resume();
   CHECK(recording->replay(device.queue(), soon()).wait(soon(), kActiveWait));
 }
