@@ -13,7 +13,6 @@ constexpr size_t kAlwaysRemembered = 1024;
 
 void AccessSegments::cut(std::span<const AccessRange> ranges) {
   if (known_.size() > kAlwaysRemembered + 2 * ranges.size()) forget();
-  const size_t before = known_.size();
   if (ids_.size() < ranges.size()) ids_.resize(ranges.size(), 0);
   for (size_t i = 0; i < ranges.size(); ++i) {
     const AccessRange& range = ranges[i];
@@ -21,7 +20,7 @@ void AccessSegments::cut(std::span<const AccessRange> ranges) {
     // A dispatch declares a range that it both reads and writes twice.
     ids_[i] = i != 0 && known_[ids_[i - 1]].is(range) ? ids_[i - 1] : find_or_add(range);
   }
-  if (known_.size() != before) number_segments();
+  if (known_.size() != numbered_) number_segments();
 }
 
 // Fibonacci hashing. Adjacent ranges of equal size get different slots.
@@ -53,6 +52,7 @@ void AccessSegments::grow_table() {
 
 void AccessSegments::forget() noexcept {
   known_.clear();
+  numbered_ = 0;
   std::ranges::fill(table_, 0);
 }
 
@@ -71,6 +71,7 @@ void AccessSegments::number_segments() {
     range.first = segment_at(range.begin);
     range.last = std::max(range.first, segment_at(range.end));
   }
+  numbered_ = known_.size();
 }
 
 }  // namespace uptempo::detail

@@ -49,6 +49,7 @@ class AccessSegments {
   void number_segments();
 
   std::vector<Known> known_;
+  size_t numbered_ = 0;          // number of known ranges when they got their segments
   std::vector<uint32_t> table_;  // open addressing: index into known_ plus one; 0: empty slot
   // index into known_ per range; may be longer than the last call's list
   std::vector<uint32_t> ids_;

@@ -210,6 +210,28 @@ TEST_CASE("blocks of a recording return without memory, also after it ran short"
   });
 }
 
+TEST_CASE("a plan that ran short of memory is made whole by the next call", "[memory][end]") {
+  struct World {
+    FencePlan plan;
+  };
+  static float memory[5];
+  const auto fill = [](FencePlan& plan) {
+    for (size_t i = 0; i + 1 < std::size(memory); ++i) plan.dispatch().writes(memory + i, 2);
+  };
+  FencePlan fresh;
+  fill(fresh);
+  const FenceCost expected = fresh.cost();
+  fail_each_allocation<World>(
+      [&](World& world) {
+        fill(world.plan);
+        (void)world.plan.packets();
+      },
+      [&](World& world, bool) {
+        if (world.plan.size() != fresh.size()) return;  // before it was complete
+        CHECK(world.plan.cost() == expected);
+      });
+}
+
 TEST_CASE("a notifier that was never used ends without memory", "[memory][end]") {
   std::optional<CompletionNotifier> notifier(std::in_place, 4u);
   const FailingNew failing(1);
