@@ -6,7 +6,7 @@
 
 #include "engine/runtime/error.hpp"
 
-namespace uptempo {
+namespace uptempo::detail {
 namespace {
 
 [[noreturn]] void refuse_dependency(uint32_t own, size_t on) {
@@ -43,4 +43,4 @@ bool Declarations::declares_memory(std::span<const AccessRange> accesses) const 
   return declared && (!depends || !std::ranges::all_of(own, &AccessRange::is_dependency));
 }
 
-}  // namespace uptempo
+}  // namespace uptempo::detail

@@ -1,7 +1,7 @@
-// Declarations: the caller's declarations for one packet of a batch, a recording or a plan. Input
-// of every fence plan. Declaring: the calls that make them.
+// Declaring: the caller's declarations for one packet of a batch, a recording or a plan. Input of
+// every fence plan.
 //
-// Thread safety: plain values; Declaring: that of the batch, recording or plan.
+// Thread safety: that of the batch, recording or plan.
 #pragma once
 
 #include <cstddef>
@@ -16,6 +16,15 @@
 
 namespace uptempo {
 
+// Reader of a packet's results before the caller awaits the batch's completion.
+enum class Observer : uint8_t {
+  none,    // only later packets of the batch
+  agent,   // another queue of the same agent
+  system,  // the host or another device
+};
+
+namespace detail {
+
 // Bytes that a dispatch reads or writes, or an earlier packet that it depends on.
 struct AccessRange {
   uintptr_t begin = 0;  // of a dependency: the packet's number
@@ -25,13 +34,7 @@ struct AccessRange {
   bool operator==(const AccessRange&) const = default;
 };
 
-// Reader of a packet's results before the caller awaits the batch's completion.
-enum class Observer : uint8_t {
-  none,    // only later packets of the batch
-  agent,   // another queue of the same agent
-  system,  // the host or another device
-};
-
+// The caller's declarations for one packet.
 struct Declarations {
   // A finished packet of the caller's: its header sets barrier bit and scopes.
   bool is_finished = false;
@@ -81,8 +84,10 @@ struct Declarations {
   void move_to_end(std::vector<AccessRange>& accesses);
 };
 
+}  // namespace detail
+
 // Declarations that the caller may add to an unpublished packet. Base class of CommandRef (a packet
-// of a batch), NodeRef (of a recording) and FencePlan::Dispatch (of a plan).
+// of a batch), Node (of a recording) and FencePlan::Dispatch (of a plan).
 //
 // Lifetime: valid until the batch or recording is modified again. A later call for a packet that is
 // no longer the last one of its batch throws Error, and so does one while the batch or recording is
@@ -138,6 +143,7 @@ class Declaring {
 
  protected:
   explicit Declaring(const Ref& packet) noexcept : packet_(packet) {}
+  Ref packet_;
 
  private:
   Self& self() noexcept { return static_cast<Self&>(*this); }
@@ -145,7 +151,6 @@ class Declaring {
     packet_.declarations().declare(packet_.accesses(), data, bytes, writes);
     return self();
   }
-  Ref packet_;
 };
 
 }  // namespace uptempo

@@ -52,9 +52,10 @@
 // * A dispatch declares all bytes it reads and writes, or all packets that it depends on, or
 //   nothing. uptempo-vgpu --check fences finds wrong declarations.
 //
-// Thread safety: thread-compatible.
+// Thread safety: thread-compatible; plans of packets are values.
 #pragma once
 
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -62,19 +63,77 @@
 #include <string>
 #include <vector>
 
+#include "aql/packet.hpp"
 #include "engine/fences/declarations.hpp"
-#include "engine/fences/packet_plan.hpp"
 #include "engine/runtime/agent.hpp"
 
 namespace uptempo {
 
-// The requirement of a dispatch on an earlier one whose results it overwrites.
-enum class Overwrites : uint8_t {
-  ordered,      // completion; enough with a single L2
-  handed_over,  // a hand-over, as if it read them; enough for every target
+// How a batch or a recording plans its fences.
+enum class FencePolicy : uint8_t {
+  planned,  // only those that the declarations need
+  // For comparison: system/system and a barrier bit on every packet, as in most runtimes.
+  system_everywhere,
 };
-// Null: target unknown.
-Overwrites overwrites_on(const Agent* agent) noexcept;
+
+enum class BarrierReason : uint8_t {
+  first_of_batch,
+  undeclared,
+  after_undeclared,
+  conflict,
+  dependency,
+  independent,
+  caller_without,
+  caller_with,
+  completion,
+  policy,
+};
+enum class ScopeReason : uint8_t {
+  host_wrote,
+  host_reads,
+  observed,
+  caller,
+  completion,
+  stale_kernargs,
+  hand_over,  // between two packets (PacketPlan::acquired, released)
+  nothing_new,
+  no_reader,
+  policy
+};
+
+// Two packets of a batch.
+struct PacketPair {
+  uint32_t earlier = 0, later = 0;
+  bool operator==(const PacketPair&) const = default;
+};
+
+struct PacketPlan {
+  aql::HeaderFlags flags;
+  BarrierReason barrier = BarrierReason::undeclared;
+  ScopeReason acquire = ScopeReason::nothing_new;
+  ScopeReason release = ScopeReason::no_reader;
+  PacketPair conflict{};              // for BarrierReason::conflict and dependency
+  PacketPair acquired{}, released{};  // writer and reader; for ScopeReason::hand_over
+};
+
+// Cost of a plan, most expensive item first.
+struct FenceCost {
+  uint64_t system_fences = 0, barrier_bits = 0, agent_fences = 0;
+  auto operator<=>(const FenceCost&) const = default;
+};
+FenceCost cost_of(std::span<const PacketPlan> plans) noexcept;
+
+// Reasons for a packet's barrier bit and scopes, in words: "it touches what packet 3 touches, and
+// one of them writes".
+struct PlanReasons {
+  std::string barrier, acquire, release;
+};
+// `packet` is its number in the batch; the text calls that packet "it".
+PlanReasons reasons_of(const PacketPlan& plan, size_t packet);
+// Returns one line: "barrier bit: ...; acquire agent: ...; release agent: ...".
+std::string explain(const PacketPlan& plan, size_t packet);
+// Returns one line per packet: "packet 3: barrier bit: ...".
+std::string explain(std::span<const PacketPlan> plans);
 
 namespace detail {
 class FencePlanner;
@@ -84,11 +143,11 @@ class FencePlan {
   struct Ref {
     FencePlan* plan;
     uint32_t packet;
-    Declarations& declarations() const noexcept {
+    detail::Declarations& declarations() const noexcept {
       plan->plans_.clear();
       return plan->packets_[packet];
     }
-    std::vector<AccessRange>& accesses() const noexcept { return plan->accesses_; }
+    std::vector<detail::AccessRange>& accesses() const noexcept { return plan->accesses_; }
   };
 
  public:
@@ -121,8 +180,8 @@ class FencePlan {
 
  private:
   const std::unique_ptr<detail::FencePlanner> planner_;
-  std::vector<Declarations> packets_;
-  std::vector<AccessRange> accesses_;
+  std::vector<detail::Declarations> packets_;
+  std::vector<detail::AccessRange> accesses_;
   std::vector<PacketPlan> plans_;
 };
 

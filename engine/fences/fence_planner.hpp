@@ -21,9 +21,16 @@
 #include "engine/fences/declarations.hpp"
 #include "engine/fences/fence_plan.hpp"
 #include "engine/fences/fence_relations.hpp"
-#include "engine/fences/packet_plan.hpp"
 
 namespace uptempo::detail {
+
+// The requirement of a dispatch on an earlier one whose results it overwrites.
+enum class Overwrites : uint8_t {
+  ordered,      // completion; enough with a single L2
+  handed_over,  // a hand-over, as if it read them; enough for every target
+};
+// Null: target unknown.
+Overwrites overwrites_on(const Agent* agent) noexcept;
 
 class FencePlanner {
  public:

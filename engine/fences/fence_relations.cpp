@@ -5,6 +5,40 @@
 
 namespace uptempo::detail {
 
+// Number of ranges kept even if the last plan had fewer.
+constexpr size_t kAlwaysRemembered = 1024;
+
+void AccessSegments::cut(std::span<const AccessRange> ranges) {
+  if (known_.size() > kAlwaysRemembered + 2 * ranges.size()) {
+    ranges_.clear();
+    known_.clear();
+  }
+  if (ranges_.size() < ranges.size()) ranges_.resize(ranges.size());
+  for (size_t i = 0; i < ranges.size(); ++i) {
+    const Range range{ranges[i].begin, ranges[i].end};
+    if (ranges_[i] != nullptr && ranges_[i]->first == range) continue;
+    const auto [known, is_new] = known_.try_emplace(range);
+    if (is_new) are_numbered_ = false;
+    ranges_[i] = &*known;
+  }
+  if (!are_numbered_) number_segments();
+}
+
+void AccessSegments::number_segments() {
+  cuts_.clear();
+  for (const auto& [range, segments] : known_) cuts_.insert(cuts_.end(), {range.begin, range.end});
+  std::ranges::sort(cuts_);
+  cuts_.erase(std::unique(cuts_.begin(), cuts_.end()), cuts_.end());
+  const auto segment_at = [this](uintptr_t address) {
+    return static_cast<uint32_t>(std::ranges::lower_bound(cuts_, address) - cuts_.begin());
+  };
+  for (auto& [range, segments] : known_) {
+    segments.first = segment_at(range.begin);
+    segments.last = std::max(segments.first, segment_at(range.end));
+  }
+  are_numbered_ = true;
+}
+
 void FenceRelations::begin(size_t packets, std::span<const AccessRange> accesses) {
   segments_.cut(accesses);
   states_.assign(segments_.size(), {});

@@ -4,14 +4,61 @@
 // Thread safety: thread-compatible.
 #pragma once
 
+#include <bit>
+#include <cstddef>
 #include <cstdint>
+#include <ranges>
 #include <span>
+#include <unordered_map>
 #include <vector>
 
-#include "engine/fences/access_segments.hpp"
 #include "engine/fences/declarations.hpp"
 
 namespace uptempo::detail {
+
+// Splits address ranges at every begin and end, so that overlapping ranges share whole segments.
+//
+//   ranges     [--- a ---)   [- c -)         a = segments 0, 1;  b = 1, 2, 3;  c = 3
+//                  [------ b ------)
+//   segments   [ 0 )[ 1 )[ 2)[- 3 -)
+//
+// Keeps ranges between calls, because programs submit the same ones repeatedly. Cost: one comparison
+// for a range at the same position as in the last call, one hash lookup for another known range, and
+// a sort of all ranges if any range is new.
+class AccessSegments {
+ public:
+  // Splits `ranges`. An empty range has no segment. May throw std::bad_alloc.
+  void cut(std::span<const AccessRange> ranges);
+  // Segments of ranges[i]: consecutive numbers.
+  auto of(size_t i) const noexcept {
+    const Segments& segments = ranges_[i]->second;
+    return std::views::iota(segments.first, segments.last);
+  }
+  // Number of segments; some may belong to no range of the last call.
+  size_t size() const noexcept { return cuts_.size(); }
+
+ private:
+  struct Range {
+    uintptr_t begin, end;
+    bool operator==(const Range&) const = default;
+  };
+  struct Hash {
+    size_t operator()(const Range& range) const noexcept {
+      return (range.begin ^ std::rotl(uint64_t{range.end}, 32)) * 0x9e3779b97f4a7c15 >> 32;
+    }
+  };
+  struct Segments {
+    uint32_t first = 0, last = 0;  // [first, last)
+  };
+  using Known = std::unordered_map<Range, Segments, Hash>;
+  void number_segments();
+
+  Known known_;
+  bool are_numbered_ = true;  // all known ranges have their segments
+  // known range of each range; may be longer than the last call's list
+  std::vector<const Known::value_type*> ranges_;
+  std::vector<uintptr_t> cuts_;  // begin addresses of the segments
+};
 
 class FenceRelations {
  public:

@@ -17,6 +17,9 @@
 #include "tools/litmus/rules.hpp"
 
 using namespace uptempo;
+using uptempo::detail::AccessRange;
+using uptempo::detail::Declarations;
+using uptempo::detail::Overwrites;
 using namespace uptempo::litmus;
 using aql::Barrier;
 using aql::FenceScope;

@@ -19,7 +19,7 @@
 #include "engine/dispatch/pools/detail/kernarg_cursor.hpp"
 #include "engine/dispatch/timing.hpp"
 #include "engine/fences/declarations.hpp"
-#include "engine/fences/packet_plan.hpp"
+#include "engine/fences/fence_plan.hpp"
 #include "engine/runtime/error.hpp"
 #include "engine/runtime/signal.hpp"
 

@@ -164,7 +164,7 @@ TEST_CASE("explain() describes the plan of the last submission, packet by packet
         const auto kernel = number_kernel();
         BatchSubmitter batch(device.queue(), {.fences = policy});
         CHECK(batch.plan().empty());
-        std::vector<Declarations> intents(count);
+        std::vector<detail::Declarations> intents(count);
         for (uint32_t i = 0; i < count; ++i) batch.dispatch(kernel, Grid{1}, i);
         if (declares) {
           batch.dispatch(kernel, Grid{1}, count).without_barrier();
@@ -172,7 +172,7 @@ TEST_CASE("explain() describes the plan of the last submission, packet by packet
         }
         CHECK(batch.submit().wait(soon(), kActiveWait));
         std::vector<PacketPlan> expected(intents.size());
-        detail::FencePlanner(Overwrites::handed_over, policy).plan(intents, {}, expected);
+        detail::FencePlanner(detail::Overwrites::handed_over, policy).plan(intents, {}, expected);
         const auto packets = device.processor().completed();
         REQUIRE(packets.size() == expected.size());
         REQUIRE(batch.plan().size() == expected.size());

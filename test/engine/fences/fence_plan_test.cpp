@@ -14,6 +14,9 @@ using namespace uptempo;
 using aql::Barrier;
 using aql::FenceScope;
 using aql::HeaderFlags;
+using uptempo::detail::AccessRange;
+using uptempo::detail::Declarations;
+using uptempo::detail::Overwrites;
 using uptempo::test::contains;
 
 namespace {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "engine/runtime/agent.hpp"
+#include "engine/fences/fence_planner.hpp"
 #include "test/engine/runtime/replaced_agent.hpp"
 #include "test/support/catch.hpp"
 #include "test/support/text.hpp"
@@ -19,7 +20,7 @@ TEST_CASE("an MI300A is told from an MI300X by ROCr's answer or by its link to t
     CHECK_FALSE(discrete.gpu.properties().is_apu);
     CHECK_FALSE(discrete.gpu.properties().xgmi_to_host);
     CHECK(memory_model(discrete.gpu).name == "gfx942");
-    CHECK(overwrites_on(&discrete.gpu) == Overwrites::handed_over);
+    CHECK(detail::overwrites_on(&discrete.gpu) == detail::Overwrites::handed_over);
   }
   {
     const ReplacedDevice apu{{.name = "gfx942", .is_apu = true}};
@@ -38,7 +39,7 @@ TEST_CASE("queues say when their target's memory model is not proved", "[device]
   const Queue queue{device.gpu, {.packets = 64}};
   CHECK(contains(queue.describe(),
                  "memory model gfx110x, not proved on hardware, so that every fence is kept"));
-  CHECK(overwrites_on(&device.gpu) == Overwrites::handed_over);
+  CHECK(detail::overwrites_on(&device.gpu) == detail::Overwrites::handed_over);
 }
 
 TEST_CASE("kernel arguments in device memory are not flushed over xGMI", "[device][kernargs]") {

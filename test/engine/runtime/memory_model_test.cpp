@@ -7,7 +7,7 @@
 
 #include "device/caches/caching.hpp"
 #include "device/description.hpp"
-#include "engine/fences/fence_plan.hpp"
+#include "engine/fences/fence_planner.hpp"
 #include "test/support/catch.hpp"
 
 using namespace uptempo;
@@ -101,7 +101,7 @@ TEST_CASE("a row that is not proved leaves no fence out") {
   const MemoryModel& mi355x = memory_model(gpu("gfx950"));
   CHECK(kernargs_go_stale_in_l2(mi355x, false));
   CHECK_FALSE(kernargs_go_stale_in_l2(mi355x, true));
-  CHECK(overwrites_on(nullptr) == Overwrites::handed_over);
+  CHECK(detail::overwrites_on(nullptr) == detail::Overwrites::handed_over);
 }
 
 TEST_CASE("a description names the row and whether fences depend on it") {

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "aql/packet.hpp"
-#include "engine/fences/packet_plan.hpp"
+#include "engine/fences/fence_plan.hpp"
 #include "engine/program/grid.hpp"
 #include "engine/runtime/agent.hpp"
 #include "tools/litmus/rules.hpp"

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "engine/fences/fence_plan.hpp"
+#include "engine/runtime/memory_model.hpp"
 #include "tools/fence_scope/sequence/sequence.hpp"
 #include "tools/fence_scope/sequence/sequence_rules.hpp"
 
@@ -23,7 +24,7 @@ class Planner {
       : sequence_(sequence),
         agent_(agent),
         waited_for_(sequence.steps.size()),
-        overwrites_acquire_(overwrites_on(agent) == Overwrites::handed_over) {
+        overwrites_acquire_(agent == nullptr || !memory_model(*agent).rules().one_l2) {
     for (const Step& step : sequence.steps) accesses_.push_back(accesses_of(step));
     // Disjoint addresses for the buffers.
     uintptr_t at = kPageBytes;
