@@ -27,7 +27,6 @@
 #include "engine/completion/notifier.hpp"
 #include "engine/dispatch/batch_submitter.hpp"
 #include "engine/dispatch/queue.hpp"
-#include "engine/dispatch/shared_queue.hpp"
 #include "engine/fences/fence_plan.hpp"
 #include "engine/memory/buffer.hpp"
 #include "engine/memory/kernarg_placement.hpp"

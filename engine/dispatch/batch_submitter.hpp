@@ -61,10 +61,9 @@
 #include <type_traits>
 
 #include "engine/completion/completion.hpp"
-#include "engine/dispatch/command_ref.hpp"
 #include "engine/dispatch/detail/batch_state.hpp"
 #include "engine/dispatch/queue.hpp"
-#include "engine/dispatch/timing.hpp"
+#include "engine/fences/declarations.hpp"
 #include "engine/program/grid.hpp"
 #include "engine/program/program.hpp"
 #include "engine/runtime/error.hpp"
@@ -82,6 +81,15 @@ struct BatchOptions {
 
 template <class... Args>
 class Prepared;
+
+// The packet just appended to a batch, for declarations about it.
+class CommandRef : public Declaring<CommandRef, detail::PacketRef> {
+ private:
+  friend class BatchSubmitter;
+  template <class...>
+  friend class Prepared;
+  using Declaring::Declaring;
+};
 
 class BatchSubmitter {
  public:
@@ -108,8 +116,8 @@ class BatchSubmitter {
     const detail::DispatchShape& shape = batch.shape_for(kernel.info(), grid);
     detail::require_arguments<Args...>(kernel.info(), grid.lds_bytes, args...);
     std::byte* const block = batch.take_block<Args...>(shape);
-    return batch.append(shape, detail::ArgumentPlaces<Args...>(kernel.info().arguments), block,
-                        args...);
+    return CommandRef(batch.append(shape, detail::ArgumentPlaces<Args...>(kernel.info().arguments),
+                                   block, args...));
   }
   // As dispatch(), but returns empty instead of waiting for a kernarg block.
   template <class... Args>
@@ -123,8 +131,8 @@ class BatchSubmitter {
       block = batch.try_take_block(shape.block_bytes);
       if (block == nullptr) return {};
     }
-    return batch.append(shape, detail::ArgumentPlaces<Args...>(kernel.info().arguments), block,
-                        args...);
+    return CommandRef(batch.append(shape, detail::ArgumentPlaces<Args...>(kernel.info().arguments),
+                                   block, args...));
   }
   // As dispatch(), with the caller's kernarg block: host-writable kernarg memory, 64-byte aligned,
   // unused until completion. Throws Error if the block is smaller than
@@ -137,8 +145,8 @@ class BatchSubmitter {
     const detail::DispatchShape& shape = batch.shape_for(kernel.info(), grid);
     detail::require_arguments<Args...>(kernel.info(), grid.lds_bytes, args...);
     batch.lend(kernel.info(), block);
-    return batch.append(shape, detail::ArgumentPlaces<Args...>(kernel.info().arguments),
-                        block.data(), args...);
+    return CommandRef(batch.append(shape, detail::ArgumentPlaces<Args...>(kernel.info().arguments),
+                                   block.data(), args...));
   }
   // Appends a finished packet. Its header and completion signal stay as they are. If it is the last
   // packet, submit() appends a barrier-AND packet for the completion signal. In a dispatch packet,
@@ -284,7 +292,8 @@ CommandRef Prepared<Args...>::dispatch(const Args&... args) const {
   if constexpr (detail::kCheckedByDispatch<Args...>)
     detail::require_arguments(*kernel_, lds_bytes(), args...);
   batch_->make_room();
-  return batch_->append(*shape_, places_, batch_->template take_block<Args...>(*shape_), args...);
+  return CommandRef(
+      batch_->append(*shape_, places_, batch_->template take_block<Args...>(*shape_), args...));
 }
 
 }  // namespace uptempo

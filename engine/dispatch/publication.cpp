@@ -5,7 +5,6 @@
 #include <atomic>
 
 #include "engine/dispatch/batch_queue.hpp"
-#include "engine/fences/fence_plan.hpp"
 #include "engine/fences/fence_planner.hpp"
 #include "engine/runtime/error.hpp"
 

@@ -6,6 +6,7 @@
 
 #include "engine/dispatch/batch_queue.hpp"
 #include "engine/dispatch/flight/flight_log.hpp"
+#include "engine/dispatch/shared_hsa_queue.hpp"
 #include "engine/runtime/error.hpp"
 #include "engine/runtime/session.hpp"
 
@@ -98,6 +99,39 @@ bool Queue::has_device_ring() const {
 void Queue::reclaim() {
   if (detail::BatchQueue& queue = state("Queue::reclaim"); queue.usable())
     queue.reclaim(UINT32_MAX);
+}
+
+SharedQueue::SharedQueue(const Agent& agent, const QueueOptions& options)
+    : agent_(agent),
+      options_(detail::checked(options)),
+      common_(std::make_shared<detail::SharedHsaQueue>(agent, options.packets, options.access)) {}
+
+detail::SharedHsaQueue& SharedQueue::common(const char* call) const {
+  if (common_) return *common_;
+  throw Error(
+      {.status = HSA_STATUS_ERROR_INVALID_QUEUE,
+       .call = call,
+       .asked = "the use of a SharedQueue",
+       .found = "this one was moved from",
+       .remedy = "use the SharedQueue that it was moved to, or assign another one to it first"});
+}
+
+Queue SharedQueue::producer() {
+  if (!common("SharedQueue::producer").alive()) {
+    throw Error({.status = HSA_STATUS_ERROR_NOT_INITIALIZED,
+                 .call = "SharedQueue::producer",
+                 .asked = "a Queue over its HSA queue",
+                 .found = "that queue was destroyed with the Runtime in which it was made",
+                 .remedy = "make a new SharedQueue"});
+  }
+  return Queue(std::make_unique<detail::BatchQueue>(
+      agent_, options_,
+      detail::BatchQueue::Parts{.queue = handle(), .kernargs = {}, .common = common_}));
+}
+
+hsa_queue_t* SharedQueue::handle() const { return common("SharedQueue::handle").ring().queue(); }
+uint32_t SharedQueue::ring_size() const {
+  return common("SharedQueue::ring_size").ring().ring_size();
 }
 
 }  // namespace uptempo

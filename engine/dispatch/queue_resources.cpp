@@ -51,15 +51,6 @@ QueueOptions checked(QueueOptions options) {
     refuse(fmt::format("{} bytes of kernargs", options.kernarg_bytes),
            fmt::format("less than one slab of {}", options.kernarg_slab_bytes));
   }
-  for (const WaterMarks& marks :
-       {options.marks.ring, options.marks.publications, options.marks.signals,
-        options.marks.timing_signals, options.marks.kernarg_slabs}) {
-    if (marks.high_per_cent == 0 || marks.high_per_cent > 100 ||
-        marks.low_per_cent > marks.high_per_cent)
-      refuse(fmt::format("a high mark of {} % and a low mark of {} %", marks.high_per_cent,
-                         marks.low_per_cent),
-             "high marks are 1 to 100, and low marks not above them");
-  }
   return options;
 }
 
@@ -69,9 +60,8 @@ QueueResources::QueueResources(const Agent& agent, const QueueOptions& options, 
       place_(choose_kernarg_place(agent, options.kernargs)),
       kernarg_memory_(&agent, memory_for(place_, options.kernarg_bytes), place_.is_on_device()),
       device_writes_(writes_to(place_, kernarg_memory_)),
-      signals_(options.publications, options.timing_signals, options.marks),
-      kernargs_(kernarg_memory_.span().first(options.kernarg_bytes), options.kernarg_slab_bytes,
-                options.marks.kernarg_slabs),
+      signals_(options.publications, options.timing_signals),
+      kernargs_(kernarg_memory_.span().first(options.kernarg_bytes), options.kernarg_slab_bytes),
       timeline_(Timeline::acquire(options.publications)),
       watch_(Session::current()) {
   try {
@@ -95,8 +85,8 @@ QueueResources::QueueResources(const Parts& parts, std::span<const hsa_signal_t>
                                const QueueOptions& options)
     : options_(checked(options)),
       device_writes_(parts.writes),
-      signals_(signals, options.marks),
-      kernargs_(parts.kernargs, options.kernarg_slab_bytes, options.marks.kernarg_slabs),
+      signals_(signals),
+      kernargs_(parts.kernargs, options.kernarg_slab_bytes),
       timeline_(Timeline::acquire(options.publications)) {
   try {
     connect(parts);
@@ -121,8 +111,8 @@ void QueueResources::connect(const Parts& parts) {
   // Launches may be unfinished in the ring, and in an epoch whose packets have left it, of at most
   // a quarter of the ring.
   flight_.make_records(parts.submits_packets ? ring_size_ + ring_size_ / 4 : options_.publications);
-  ring_level_.start(ring_size_, options_.marks.ring);
-  publications_level_.start(options_.publications, options_.marks.publications);
+  ring_level_.start(ring_size_);
+  publications_level_.start(options_.publications);
   const aql::QueueApertures apertures = aql::apertures(parts.queue);
   facts_ = {.queue_address = reinterpret_cast<uint64_t>(parts.queue),
             .private_aperture_high = apertures.private_segment_high,

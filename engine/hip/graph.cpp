@@ -241,7 +241,7 @@ class GraphState {
                            .stack = stack,
                            .kernel = kernel,
                            .grid = grid,
-                           .node = recorded.node()});
+                           .node = recorded});
   }
 
   Kernel<Arguments> kernel_of(void* function, Beside beside, PrivateBytes stack) {
@@ -297,7 +297,7 @@ class GraphState {
       return;
     }
     auto replaced = recording_->replace(dispatch.node, kernel, grid, arguments);
-    dispatch.node = replaced.node();
+    dispatch.node = replaced;
     dispatch.kernel = kernel;
     dispatch.grid = grid;
     replaced.after(dispatch.after);

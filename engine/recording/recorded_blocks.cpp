@@ -1,17 +1,10 @@
 #include "engine/recording/recorded_blocks.hpp"
 
-#include <algorithm>
-
 namespace uptempo::detail {
 
 void RecordedBlocks::grow(size_t bytes) {
   const std::span<std::byte> chunk = allocate_(bytes);
   blocks_ += chunk.size() / kLineBytes;
-  std::vector<Retired> ring(blocks_);
-  for (size_t i = 0; i < retired_count_; ++i)
-    ring[i] = retired_[(retired_first_ + i) % retired_.size()];
-  retired_ = std::move(ring);
-  retired_first_ = 0;
   reserve();
   // last: if an allocation failed, no block of this chunk is given out
   next_ = chunk.data();
@@ -20,25 +13,22 @@ void RecordedBlocks::grow(size_t bytes) {
 
 std::byte* RecordedBlocks::cut(uint32_t size) noexcept {
   if (static_cast<size_t>(end_ - next_) < size) return nullptr;
-  std::byte* const block = next_;
-  next_ += size;
-  return block;
+  return std::exchange(next_, next_ + size);
 }
 
-// Reserves a place for every possible block of each size, so that returning a block never
-// allocates.
+// Reserves a place for every possible block of each size, so that retire() never allocates.
 void RecordedBlocks::reserve() {
-  for (size_t lines = 1; lines < free_.size(); ++lines) free_[lines].reserve(blocks_ / lines);
+  for (size_t lines = 1; lines < retired_.size(); ++lines) retired_[lines].reserve(blocks_ / lines);
 }
 
 void RecordedBlocks::expect(uint32_t size) {
-  if (size / kLineBytes < free_.size()) return;
-  const size_t before = free_.size();
-  free_.resize(size / kLineBytes + 1);
+  if (size / kLineBytes < retired_.size()) return;
+  const size_t before = retired_.size();
+  retired_.resize(size / kLineBytes + 1);
   try {
     reserve();
   } catch (...) {
-    free_.resize(before);  // the next call reserves
+    retired_.resize(before);  // the next call reserves
     throw;
   }
 }
@@ -55,26 +45,19 @@ void RecordedBlocks::keep_spare(size_t bytes) {
   if (static_cast<size_t>(end_ - next_) < bytes) grow(std::max(bytes, blocks_ * kLineBytes));
 }
 
-std::byte* RecordedBlocks::take_spare(uint32_t size) noexcept {
-  std::vector<std::byte*>& free = free_of(size);
-  if (free.empty()) return cut(size);
-  std::byte* const block = free.back();
-  free.pop_back();
+std::byte* RecordedBlocks::take_spare(uint32_t size, uint64_t completed) noexcept {
+  Ring<Retired>& retired = retired_[size / kLineBytes];
+  if (retired.empty() || retired.front().last_used_by > completed) return cut(size);
+  std::byte* const block = retired.front().block;
+  retired.pop_front();
   return block;
 }
 
-void RecordedBlocks::retire(std::byte* block, uint32_t size, uint64_t last_used_by) noexcept {
-  retired_[(retired_first_ + retired_count_) % retired_.size()] = {block, size, last_used_by};
-  ++retired_count_;
-}
-
-void RecordedBlocks::recycle(uint64_t completed) noexcept {
-  while (retired_count_ != 0 && retired_[retired_first_].last_used_by <= completed) {
-    const Retired& oldest = retired_[retired_first_];
-    free_of(oldest.size).push_back(oldest.block);
-    retired_first_ = (retired_first_ + 1) % retired_.size();
-    --retired_count_;
-  }
+size_t RecordedBlocks::held(uint64_t completed) noexcept {
+  size_t count = 0;
+  for (Ring<Retired>& retired : retired_)
+    for (size_t i = 0; i < retired.size(); ++i) count += retired[i].last_used_by > completed;
+  return count;
 }
 
 }  // namespace uptempo::detail

@@ -3,22 +3,53 @@
 // engine/recording.
 //
 // A replaced block is reused when every replay that used it has completed. Replays are numbered
-// from 1; the owner reports the number up to which all have completed.
+// from 1; the owner knows the number up to which all have completed.
 //
 // Thread safety: thread-compatible.
 // Cost: only expect(), take_first() and keep_spare() allocate.
 #pragma once
 
+#include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <utility>
 #include <vector>
 
-#include "engine/memory/buffer.hpp"
-#include "engine/runtime/agent.hpp"
-
 namespace uptempo::detail {
+
+// First in, first out, with a number of places that only reserve() changes.
+template <class T>
+class Ring {
+ public:
+  size_t size() const noexcept { return count_; }
+  bool empty() const noexcept { return count_ == 0; }
+  bool full() const noexcept { return count_ == places_.size(); }
+  // A power of two, because a division takes longer than the rest.
+  T& operator[](size_t i) noexcept { return places_[(first_ + i) & (places_.size() - 1)]; }
+  T& front() noexcept { return (*this)[0]; }
+  T& back() noexcept { return (*this)[count_ - 1]; }
+  void push_back(const T& value) noexcept { (*this)[count_++] = value; }  // requires a free place
+  void pop_back() noexcept { --count_; }
+  void pop_front() noexcept {
+    first_ = (first_ + 1) & (places_.size() - 1);
+    --count_;
+  }
+  // Strong guarantee.
+  void reserve(size_t places) {
+    if (places <= places_.size()) return;
+    std::vector<T> all(std::bit_ceil(places));
+    for (size_t i = 0; i < count_; ++i) all[i] = (*this)[i];
+    places_ = std::move(all);
+    first_ = 0;
+  }
+
+ private:
+  std::vector<T> places_;
+  size_t first_ = 0, count_ = 0;
+};
 
 class RecordedBlocks {
  public:
@@ -33,24 +64,23 @@ class RecordedBlocks {
   // Ensures that `bytes` are left for replacement blocks. Throws Error.
   void keep_spare(size_t bytes);
 
-  // Returns a replacement block of an announced size. Null if none is free yet.
-  std::byte* take_spare(uint32_t size) noexcept;
+  // Returns a replacement block of an announced size. Null if none is free while replays after
+  // `completed` run.
+  std::byte* take_spare(uint32_t size, uint64_t completed) noexcept;
   // Retires a block that replays up to `last_used_by` may read.
-  void retire(std::byte* block, uint32_t size, uint64_t last_used_by) noexcept;
-  // Reuses the blocks of replays up to `completed`, which have all completed.
-  void recycle(uint64_t completed) noexcept;
-
-  size_t retired() const noexcept { return retired_count_; }
+  void retire(std::byte* block, uint32_t size, uint64_t last_used_by) noexcept {
+    retired_[size / kLineBytes].push_back({block, last_used_by});
+  }
+  // Number of retired blocks that replays after `completed` may read.
+  size_t held(uint64_t completed) noexcept;
 
  private:
   static constexpr size_t kLineBytes = 64, kSmallestChunkBytes = 4096;
   struct Retired {
     std::byte* block;
-    uint32_t size;
     uint64_t last_used_by;
   };
 
-  std::vector<std::byte*>& free_of(uint32_t size) noexcept { return free_[size / kLineBytes]; }
   void grow(size_t bytes);
   void reserve();
   std::byte* cut(uint32_t size) noexcept;
@@ -58,11 +88,8 @@ class RecordedBlocks {
   Allocate allocate_;
   std::byte* next_ = nullptr;  // of the chunk that is being cut
   std::byte* end_ = nullptr;
-  // maximum number of blocks of the smallest size; the lists have this capacity
-  size_t blocks_ = 0;
-  std::vector<std::vector<std::byte*>> free_;  // by size in 64-byte lines
-  std::vector<Retired> retired_;               // ring buffer; oldest at retired_first_
-  size_t retired_first_ = 0, retired_count_ = 0;
+  size_t blocks_ = 0;                   // maximum number of blocks of the smallest size
+  std::vector<Ring<Retired>> retired_;  // by size in lines; each has places for all blocks
 };
 
 }  // namespace uptempo::detail

@@ -60,9 +60,9 @@
 #include <type_traits>
 
 #include "engine/completion/completion.hpp"
-#include "engine/dispatch/command_ref.hpp"
 #include "engine/dispatch/queue.hpp"
-#include "engine/dispatch/timing.hpp"
+#include "engine/fences/declarations.hpp"
+#include "engine/fences/fence_plan.hpp"
 #include "engine/program/grid.hpp"
 #include "engine/program/program.hpp"
 #include "engine/runtime/error.hpp"
@@ -72,13 +72,17 @@ namespace uptempo {
 namespace detail {
 
 class RecordingState;
-struct RecordedNode;
 struct StateAccess;
 
 struct NodeHandle {
+  RecordingState* state;
   uint64_t recording;
-  uint32_t index;
+  uint32_t packet;
   uint32_t generation;
+
+  // Throw Error for a stale handle, and while a replay is partly published.
+  Declarations& declarations() const;
+  std::vector<AccessRange>& accesses() const;
 };
 
 // Throws Error for a node of another recording.
@@ -86,7 +90,6 @@ void require_same_recording(const NodeHandle& own, const NodeHandle& other);
 
 // A node whose explicit arguments are being written.
 struct OpenNode {
-  PacketRef packet;
   NodeHandle handle;
   const KernelInfo* kernel;
   std::byte* block;              // where the host writes them
@@ -107,51 +110,28 @@ struct RecordingOptions {
   std::chrono::nanoseconds patience = std::chrono::seconds(30);
 };
 
+// Handle of a recorded dispatch, also for declarations about it. They apply from the next replay on.
 template <class... Args>
-class NodeRef;
+class Node : public Declaring<Node<Args...>, detail::NodeHandle> {
+  using Base = Declaring<Node, detail::NodeHandle>;
 
-// Handle of a recorded dispatch.
-template <class... Args>
-class Node {
  public:
-  size_t index() const noexcept { return handle_.index; }
+  size_t index() const noexcept { return this->packet_.packet; }
+
+  using Base::after;
+  // The same for nodes of this recording. Throws Error for a node of another one.
+  template <class... Nodes>
+  Node& after(const Nodes&... nodes) requires(
+      std::is_base_of_v<Declaring<Nodes, detail::NodeHandle>, Nodes>&&...) {
+    (detail::require_same_recording(this->packet_, nodes.packet_), ...);
+    return after({nodes.index()...});
+  }
 
  private:
   friend class Recording;
   template <class...>
-  friend class NodeRef;
-  explicit Node(const detail::NodeHandle& handle) noexcept : handle_(handle) {}
-  detail::NodeHandle handle_;
-};
-
-template <class... Args>
-Node(const NodeRef<Args...>&) -> Node<Args...>;
-
-// The dispatch just recorded or replaced, for declarations about it. Converts to a Node.
-template <class... Args>
-class NodeRef : public Declaring<NodeRef<Args...>, detail::PacketRef> {
- public:
-  // NOLINT: implicit, because a NodeRef is a Node plus declarations
-  operator Node<Args...>() const noexcept { return node_; }
-  Node<Args...> node() const noexcept { return node_; }
-  size_t index() const noexcept { return node_.index(); }
-
-  using Declaring<NodeRef, detail::PacketRef>::after;
-  // The same for nodes of this recording. Throws Error for a node of another one.
-  template <class... Nodes>
-  NodeRef& after(const Nodes&... nodes) requires requires {
-    (Node(nodes), ...);
-  }
-  {
-    (detail::require_same_recording(node_.handle_, Node(nodes).handle_), ...);
-    return after({Node(nodes).index()...});
-  }
-
- private:
-  friend class Recording;
-  NodeRef(const detail::PacketRef& packet, Node<Args...> node) noexcept
-      : Declaring<NodeRef, detail::PacketRef>(packet), node_(node) {}
-  Node<Args...> node_;
+  friend class Node;
+  using Base::Base;
 };
 
 class Recording {
@@ -165,8 +145,8 @@ class Recording {
   // Records one dispatch. Throws Error if the kernel or the agent cannot run the geometry or the
   // amount of group memory, and while a replay is partly published.
   template <class... Args>
-  NodeRef<Args...> dispatch(const Kernel<Args...>& kernel, const Grid& grid,
-                            const std::type_identity_t<Args>&... args) {
+  Node<Args...> dispatch(const Kernel<Args...>& kernel, const Grid& grid,
+                         const std::type_identity_t<Args>&... args) {
     detail::require_arguments<Args...>(kernel.info(), grid.lds_bytes, args...);
     return store(add(kernel.shared_info(), grid), args...);
   }
@@ -184,32 +164,32 @@ class Recording {
     static_assert(!std::is_same_v<T, LocalBytes>,
                   "the size of an LDS array is part of the packet: use replace()");
     uint32_t none = 0;
-    detail::store_argument(writable_argument(node.handle_, I, std::is_pointer_v<T>), 0, value,
+    detail::store_argument(writable_argument(node.packet_, I, std::is_pointer_v<T>), 0, value,
                            none);
   }
   // The same for a node whose arguments are given at run time. `value` has the argument's size.
   // Also throws Error for an index or a size that the kernel does not have, and for an LDS array.
   void set(const Node<Arguments>& node, size_t argument, std::span<const std::byte> value) {
-    set_value(node.handle_, argument, value);
+    set_value(node.packet_, argument, value);
   }
   // Changes all arguments of such a node. Throws Error as dispatch() and as set() above; the node
   // is then unchanged. Equal values change nothing, so a declared node may be given its address.
   void set(const Node<Arguments>& node, const Arguments& values) {
-    set_values(node.handle_, values);
+    set_values(node.packet_, values);
   }
   // Changes the grid of a node. Its declared accesses must hold for the new grid, too. LocalBytes
   // arguments keep their sizes; all but the last are rounded up to 16 bytes, the offset of the next
   // one. Their offsets follow Grid::lds_bytes. Throws Error as dispatch().
   template <class... Args>
   void set_grid(const Node<Args...>& node, const Grid& grid) {
-    change_grid(node.handle_, grid);
+    change_grid(node.packet_, grid);
   }
   // Replaces a node by another dispatch, which has no declarations yet. Invalidates the old handle.
   template <class... Old, class... Args>
-  NodeRef<Args...> replace(const Node<Old...>& node, const Kernel<Args...>& kernel,
-                           const Grid& grid, const std::type_identity_t<Args>&... args) {
+  Node<Args...> replace(const Node<Old...>& node, const Kernel<Args...>& kernel, const Grid& grid,
+                        const std::type_identity_t<Args>&... args) {
     detail::require_arguments<Args...>(kernel.info(), grid.lds_bytes, args...);
-    return store(change(node.handle_, kernel.shared_info(), grid), args...);
+    return store(change(node.packet_, kernel.shared_info(), grid), args...);
   }
 
   // Publishes. For an empty recording, returns the completion of the last submission. Throws Error
@@ -245,7 +225,7 @@ class Recording {
   std::string explain();
 
  private:
-  friend struct detail::RecordedNode;
+  friend class detail::RecordingState;
   friend struct detail::StateAccess;
   explicit Recording(std::unique_ptr<detail::RecordingState> state) noexcept;
   detail::OpenNode add(const std::shared_ptr<const KernelInfo>& kernel, const Grid& grid);
@@ -261,12 +241,12 @@ class Recording {
   void set_group_segment_size(uint32_t index, uint32_t size_bytes) noexcept;
 
   template <class... Args>
-  NodeRef<Args...> store(const detail::OpenNode& node, const Args&... args) {
+  Node<Args...> store(const detail::OpenNode& node, const Args&... args) {
     uint32_t group_segment = node.group_segment_bytes;
     detail::ArgumentPlaces<Args...>(node.kernel->arguments)
         .store(node.block, group_segment, args...);
-    set_group_segment_size(node.handle.index, group_segment);
-    return {node.packet, Node<Args...>(node.handle)};
+    set_group_segment_size(node.handle.packet, group_segment);
+    return Node<Args...>(node.handle);
   }
 
   // Throws Error, with `call` as the failed call, if the Recording was moved from.

@@ -22,6 +22,7 @@ namespace {
 
 constexpr std::string_view kMagic = "uptempo-recording ";
 using detail::kNewestVersion;
+using detail::Origin;
 // 18 characters, three numbers of at most 20 digits, two spaces
 constexpr size_t kLongestLine = 80;
 constexpr size_t kPortionBytes = 64 << 10;
@@ -31,26 +32,18 @@ uint64_t hash_of(std::string_view payload) noexcept {
 }
 
 std::string file_of(const Recording& recording, const Bindings& memory) {
-  const detail::Payload payload = detail::write_payload(recording, memory);
+  const detail::RecordingState& state = detail::RecordingState::of(recording, "save_recording");
+  state.require_usable();
+  const detail::Payload payload = detail::write_payload(state, memory);
   return fmt::format("{}{} {} {:016x}\n{}", kMagic, payload.version, payload.text.size(),
                      hash_of(payload.text), payload.text);
 }
 
-[[noreturn]] void refuse(const std::string& origin, std::string found, std::string remedy) {
-  throw Error({.status = HSA_STATUS_ERROR_INVALID_FILE,
-               .call = "load_recording",
-               .asked = fmt::format("the recording in {}", origin),
-               .found = std::move(found),
-               .remedy = std::move(remedy)});
+[[noreturn]] void refuse(const Origin& origin, std::string found, const char* remedy) {
+  origin.refuse(HSA_STATUS_ERROR_INVALID_FILE, std::move(found), remedy);
 }
-
-[[noreturn]] void refuse_cut_off(const std::string& origin, std::string found) {
-  refuse(origin, std::move(found), "the file was cut off: copy or save it again");
-}
-
-[[noreturn]] void refuse_damaged(const std::string& origin, std::string found) {
-  refuse(origin, std::move(found), "the file was damaged: copy or save it again");
-}
+constexpr const char* kCutOff = "the file was cut off: copy or save it again";
+constexpr const char* kDamaged = "the file was damaged: copy or save it again";
 
 // Parses the whole text as a number, in the form that std::to_string writes.
 std::optional<uint64_t> decimal(std::string_view text) {
@@ -76,33 +69,32 @@ struct FirstLine {
 };
 
 // `line`: what could be read: up to its end, the end of the input, or kLongestLine characters.
-FirstLine parse_first_line(std::string_view line, bool at_end, const std::string& origin) {
-  if (line.empty()) refuse_cut_off(origin, "an empty input");
+FirstLine parse_first_line(std::string_view line, bool at_end, const Origin& origin) {
+  if (line.empty()) refuse(origin, "an empty input", kCutOff);
   if (line.substr(0, kMagic.size()) != kMagic.substr(0, line.size()))
     refuse(origin, fmt::format("bytes that do not begin with '{}'", kMagic),
            "pass a file that save_recording() wrote");
   const bool ended = line.ends_with('\n');
   std::string_view rest =
       line.substr(std::min(line.size(), kMagic.size()), line.size() - kMagic.size() - ended);
-  if (!ended && at_end && rest.find(' ') == std::string_view::npos)
-    refuse_cut_off(origin, fmt::format("{} bytes, cut off in the first line", line.size()));
+  const bool has_version = ended || !at_end || rest.find(' ') != std::string_view::npos;
   const std::optional<uint64_t> version = decimal(word_of(rest));
-  if (version && *version > kNewestVersion)
+  if (has_version && version && *version > kNewestVersion)
     refuse(
         origin,
         fmt::format("version {}; this library reads versions up to {}", *version, kNewestVersion),
         "load it with the version of this library that saved it, or a newer one");
   if (!ended && at_end)
-    refuse_cut_off(origin, fmt::format("{} bytes, cut off in the first line", line.size()));
+    refuse(origin, fmt::format("{} bytes, cut off in the first line", line.size()), kCutOff);
   const std::optional<uint64_t> bytes = decimal(word_of(rest));
   const std::string_view hash = rest;
   if (!ended || !version || *version == 0 || !bytes || hash.size() != 16 ||
       hash.find_first_not_of("0123456789abcdef") != std::string_view::npos)
-    refuse_damaged(origin, "a first line that is not '<version> <bytes> <hash>' after its name");
+    refuse(origin, "a first line that is not '<version> <bytes> <hash>' after its name", kDamaged);
   return {*version, *bytes, hash};
 }
 
-detail::Payload read_payload(std::istream& in, const std::string& origin) {
+detail::Payload read_payload(std::istream& in, const Origin& origin) {
   std::string line;
   for (char c; line.size() < kLongestLine && !line.ends_with('\n') && in.get(c);) line += c;
   if (in.bad()) refuse(origin, "it cannot be read", "pass a regular file that may be read");
@@ -117,30 +109,92 @@ detail::Payload read_payload(std::istream& in, const std::string& origin) {
     payload.resize(before + static_cast<size_t>(in.gcount()));
   }
   if (payload.size() < first.payload_bytes)
-    refuse_cut_off(origin, fmt::format("{} of {} bytes after the first line", payload.size(),
-                                       first.payload_bytes));
+    refuse(origin,
+           fmt::format("{} of {} bytes after the first line", payload.size(), first.payload_bytes),
+           kCutOff);
   const std::string hash = fmt::format("{:016x}", hash_of(payload));
   if (hash != first.hash)
-    refuse_damaged(
-        origin, fmt::format("bytes whose hash is {}, but the first line has {}", hash, first.hash));
+    refuse(origin,
+           fmt::format("bytes whose hash is {}, but the first line has {}", hash, first.hash),
+           kDamaged);
   return {first.version, std::move(payload)};
 }
 
-std::unique_ptr<Recording> load(std::istream& in, const std::string& origin, bool to_its_end,
+std::unique_ptr<Recording> load(std::istream& in, const Origin& origin, bool to_its_end,
                                 const std::vector<KernelSource>& kernels, const Bindings& memory,
                                 const detail::MakeRecording& make) {
   const detail::Payload payload = read_payload(in, origin);
   if (to_its_end && in.peek() != std::istream::traits_type::eof())
-    refuse_damaged(origin, fmt::format("more than the {} bytes that the first line announces",
-                                       payload.text.size()));
-  const std::vector<detail::RecordedNode> nodes =
-      detail::read_payload(payload.text, payload.version, origin, kernels, memory);
+    refuse(origin,
+           fmt::format("more than the {} bytes that the first line announces", payload.text.size()),
+           kDamaged);
   std::unique_ptr<Recording> recording = make();
-  for (const detail::RecordedNode& node : nodes) detail::RecordedNode::append(*recording, node);
+  detail::read_payload(payload.text, payload.version, origin, kernels, memory,
+                       detail::RecordingState::of(*recording, "load_recording"));
   return recording;
 }
 
 }  // namespace
+
+void detail::Origin::refuse(hsa_status_t status, std::string found, std::string remedy) const {
+  throw Error({.status = status,
+               .call = "load_recording",
+               .asked = fmt::format("the recording in {}", name),
+               .found = std::move(found),
+               .remedy = std::move(remedy)});
+}
+
+Bindings& Bindings::add(std::string name, const void* data, size_t size_bytes) {
+  const auto begin = reinterpret_cast<uintptr_t>(data);
+  const auto refuse = [&](std::string found, std::string remedy) {
+    throw Error(
+        {.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
+         .call = "Bindings",
+         .asked = fmt::format("the name '{}' for {} bytes at 0x{:x}", name, size_bytes, begin),
+         .found = std::move(found),
+         .remedy = std::move(remedy)});
+  };
+  if (name.empty()) refuse("no name", "pass the name that loading will look up");
+  if (begin == 0 || size_bytes == 0 || size_bytes - 1 > UINTPTR_MAX - begin)
+    refuse("no memory", "pass its address and its size in bytes");
+  if (names_.contains(name)) refuse("the name is taken", "give each range a name of its own");
+  const auto next = ranges_.upper_bound(begin + (size_bytes - 1));
+  if (next != ranges_.begin()) {
+    const detail::MemoryRange& before = std::prev(next)->second;
+    if (before.begin + (before.size_bytes - 1) >= begin)
+      refuse(fmt::format("some of them already belong to '{}': {} bytes at 0x{:x}", before.name,
+                         before.size_bytes, before.begin),
+             "name each byte once");
+  }
+  ranges_.emplace(begin, detail::MemoryRange{name, begin, size_bytes});
+  try {
+    names_.emplace(std::move(name), begin);
+  } catch (...) {
+    ranges_.erase(begin);
+    throw;
+  }
+  return *this;
+}
+
+const detail::MemoryRange* Bindings::find(std::string_view name) const noexcept {
+  const auto found = names_.find(name);
+  return found == names_.end() ? nullptr : find(found->second);
+}
+
+const detail::MemoryRange* Bindings::find(uintptr_t address) const noexcept {
+  const auto next = ranges_.upper_bound(address);
+  if (next == ranges_.begin()) return nullptr;
+  const detail::MemoryRange& range = std::prev(next)->second;
+  return address - range.begin < range.size_bytes ? &range : nullptr;
+}
+
+std::string Bindings::list() const {
+  std::string text;
+  for (const auto& [begin, range] : ranges_)
+    text +=
+        fmt::format("{}'{}' of {} bytes", text.empty() ? "" : ", ", range.name, range.size_bytes);
+  return text.empty() ? "nothing" : text;
+}
 
 void save_recording(const Recording& recording, std::ostream& out, const Bindings& memory) {
   const std::string file = file_of(recording, memory);
@@ -170,7 +224,7 @@ void save_recording(const Recording& recording, const std::filesystem::path& fil
 std::unique_ptr<Recording> load_recording(Queue& queue, const std::filesystem::path& file,
                                           const std::vector<KernelSource>& kernels,
                                           const Bindings& memory, const RecordingOptions& options) {
-  const std::string origin = fmt::format("'{}'", file.string());
+  const Origin origin{fmt::format("'{}'", file.string())};
   std::ifstream in(file, std::ios::binary);
   if (!in) {
     const std::string reason = std::strerror(errno);
@@ -191,7 +245,7 @@ std::unique_ptr<Recording> detail::load_recording(std::istream& in,
                                                   const std::vector<KernelSource>& kernels,
                                                   const Bindings& memory,
                                                   const MakeRecording& make) {
-  return load(in, "a stream", false, kernels, memory, make);
+  return load(in, {"a stream"}, false, kernels, memory, make);
 }
 
 }  // namespace uptempo

@@ -52,18 +52,57 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <istream>
+#include <map>
 #include <memory>
 #include <ostream>
+#include <string>
+#include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
 #include "engine/program/program.hpp"
-#include "engine/recording/bindings.hpp"
 #include "engine/recording/recording.hpp"
 
 namespace uptempo {
+
+namespace detail {
+struct MemoryRange {
+  std::string name;
+  uintptr_t begin = 0;
+  size_t size_bytes = 0;
+};
+}  // namespace detail
+
+// Names for memory ranges. Stores only names, addresses and sizes; the memory itself is not
+// referenced. Thread-compatible.
+class Bindings {
+ public:
+  // Throws Error if the name is empty or taken, if there is no memory, and if a byte already has a
+  // name.
+  Bindings& add(std::string name, const void* data, size_t size_bytes);
+  // `buffer`: a DeviceBuffer, a PinnedBuffer, or any other type with data() and size_bytes().
+  template <class Buffer>
+  Bindings& add(std::string name, const Buffer& buffer) {
+    return add(std::move(name), buffer.data(), buffer.size_bytes());
+  }
+
+  // Null if there is none. The address one past a range does not belong to it: another range may
+  // begin there.
+  const detail::MemoryRange* find(std::string_view name) const noexcept;
+  const detail::MemoryRange* find(uintptr_t address) const noexcept;
+
+  // Returns "'positions' of 4096 bytes, ...", for error messages.
+  std::string list() const;
+
+ private:
+  std::map<uintptr_t, detail::MemoryRange> ranges_;      // key: first byte
+  std::map<std::string, uintptr_t, std::less<>> names_;  // value: first byte
+};
 
 using KernelSource = std::variant<Program, std::shared_ptr<const KernelInfo>>;
 

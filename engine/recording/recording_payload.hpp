@@ -32,9 +32,8 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/recording/bindings.hpp"
-#include "engine/recording/recorded_node.hpp"
 #include "engine/recording/recording_file.hpp"
+#include "engine/recording/recording_state.hpp"
 
 namespace uptempo::detail {
 
@@ -58,18 +57,28 @@ struct Payload {
   std::string text;
 };
 
+// The file or stream that is loaded, for errors.
+struct Origin {
+  std::string name;
+  [[noreturn]] void refuse(hsa_status_t status, std::string found, std::string remedy) const;
+  // For contents that save_recording() does not write.
+  [[noreturn]] void nonsense(std::string found) const {
+    refuse(HSA_STATUS_ERROR_INVALID_FILE, std::move(found),
+           "pass a file as save_recording() wrote it");
+  }
+};
+
 // Throws Error.
-Payload write_payload(const Recording& recording, const Bindings& memory);
-// Returns the nodes, checked except for kinds of packet that a recording refuses. Requires
-// `version` from 1 to kNewestVersion. `origin` names the file in errors. Throws Error.
-std::vector<RecordedNode> read_payload(std::string_view payload, uint64_t version,
-                                       const std::string& origin,
-                                       const std::vector<KernelSource>& kernels,
-                                       const Bindings& memory);
+Payload write_payload(const RecordingState& recording, const Bindings& memory);
+// Adds the nodes to an empty recording. Requires `version` from 1 to kNewestVersion. Throws Error;
+// the recording then has some of the nodes.
+void read_payload(std::string_view payload, uint64_t version, const Origin& origin,
+                  const std::vector<KernelSource>& kernels, const Bindings& memory,
+                  RecordingState& to);
 
 using MakeRecording = std::function<std::unique_ptr<Recording>()>;
-// load_recording() from a stream into the empty recording that `make` returns. Calls `make` after
-// all nodes are read. Tests pass recordings without ROCr. Throws Error.
+// load_recording() from a stream into the empty recording that `make` returns. Tests pass
+// recordings without ROCr. Throws Error.
 std::unique_ptr<Recording> load_recording(std::istream& in,
                                           const std::vector<KernelSource>& kernels,
                                           const Bindings& memory, const MakeRecording& make);

@@ -15,21 +15,6 @@ namespace {
 
 using nlohmann::json;
 
-struct Origin {
-  std::string name;
-  [[noreturn]] void refuse(hsa_status_t status, std::string found, std::string remedy) const {
-    throw Error({.status = status,
-                 .call = "load_recording",
-                 .asked = fmt::format("the recording in {}", name),
-                 .found = std::move(found),
-                 .remedy = std::move(remedy)});
-  }
-  [[noreturn]] void nonsense(std::string found) const {
-    refuse(HSA_STATUS_ERROR_INVALID_FILE, std::move(found),
-           "pass a file as save_recording() wrote it");
-  }
-};
-
 uint64_t number(const Origin& origin, const std::string& where, const json& value, uint64_t least,
                 uint64_t most) {
   if (!value.is_number_unsigned()) origin.nonsense(fmt::format("{} is not a whole number", where));
@@ -37,21 +22,6 @@ uint64_t number(const Origin& origin, const std::string& where, const json& valu
   if (found < least || found > most)
     origin.nonsense(fmt::format("{} is {}, not from {} to {}", where, found, least, most));
   return found;
-}
-
-const std::string& text(const Origin& origin, const std::string& where, const json& value) {
-  if (!value.is_string()) origin.nonsense(fmt::format("{} is not a string", where));
-  return value.get_ref<const std::string&>();
-}
-
-bool flag(const Origin& origin, const std::string& where, const json& value) {
-  if (!value.is_boolean()) origin.nonsense(fmt::format("{} is neither true nor false", where));
-  return value.get<bool>();
-}
-
-const json& list(const Origin& origin, const std::string& where, const json& value) {
-  if (!value.is_array()) origin.nonsense(fmt::format("{} is not a list", where));
-  return value;
 }
 
 // One map of the file. Members are read one by one; require_no_more() refuses members that were not
@@ -74,9 +44,13 @@ class Map {
   uint64_t number(const char* key, uint64_t least, uint64_t most) {
     return detail::number(origin_, path(key), at(key), least, most);
   }
-  const std::string& text(const char* key) { return detail::text(origin_, path(key), at(key)); }
-  const json& list(const char* key) { return detail::list(origin_, path(key), at(key)); }
-  bool flag(const char* key) { return detail::flag(origin_, path(key), at(key)); }
+  const std::string& text(const char* key) {
+    return require(key, &json::is_string, "is not a string").get_ref<const std::string&>();
+  }
+  const json& list(const char* key) { return require(key, &json::is_array, "is not a list"); }
+  bool flag(const char* key) {
+    return require(key, &json::is_boolean, "is neither true nor false").get<bool>();
+  }
   template <class Value, size_t N>
   Value one_of(const char* key, const NameInFile<Value> (&names)[N]) {
     const std::string& name = text(key);
@@ -90,6 +64,12 @@ class Map {
   }
 
  private:
+  const json& require(const char* key, bool (json::*is)() const noexcept, const char* otherwise) {
+    const json& value = at(key);
+    if (!(value.*is)()) origin_.nonsense(fmt::format("{} {}", path(key), otherwise));
+    return value;
+  }
+
   const Origin& origin_;
   const std::string where_;
   const json& value_;
@@ -214,28 +194,29 @@ class Reader {
           origin_, Map(origin_, fmt::format("memory {}", ranges_.size()), entry), memory_));
   }
 
-  // `position`: the number of nodes before it.
-  RecordedNode node(const std::string& where, const json& value, size_t position) {
+  // Adds the next node to the recording.
+  void node(const json& value, RecordingState& to) const {
+    const std::string where = fmt::format("node {}", to.size());
     Map map(origin_, where, value);
-    RecordedNode node;
     if (map.has("barrier")) {
-      finished(map, map.text("barrier"), node);
+      finished(map, map.text("barrier"), to);
     } else {
-      node.kernel = kernels_[index(map.path("kernel"), map.at("kernel"), kernels_.size())];
-      node.grid = grid(map);
+      const std::shared_ptr<const KernelInfo>& kernel =
+          kernels_[index(map.path("kernel"), map.at("kernel"), kernels_.size())];
+      const Grid grid = grid_of(map);
       try {
-        require_geometry(*node.kernel, node.grid);
+        require_geometry(*kernel, grid);
       } catch (const Error& error) {
         origin_.refuse(HSA_STATUS_ERROR_INVALID_FILE,
-                       fmt::format("{}, a dispatch of '{}' with {}: {}", where, node.kernel->name,
+                       fmt::format("{}, a dispatch of '{}' with {}: {}", where, kernel->name,
                                    error.asked(), error.found()),
                        fmt::format("record and save it again: {}", error.remedy()));
       }
-      arguments(map, node);
-      read_declarations(map, node, position);
+      const OpenNode node = to.add(kernel, grid);
+      to.set_group_segment_size(node.handle.packet, arguments(map, node));
+      declarations(map, node.handle);
     }
     map.require_no_more();
-    return node;
   }
 
  private:
@@ -244,19 +225,19 @@ class Reader {
     return static_cast<size_t>(number(origin_, where, value, 0, count - 1));
   }
 
-  void finished(Map& map, const std::string& kind, RecordedNode& node) {
-    if (kind == "closing") return;
+  void finished(Map& map, const std::string& kind, RecordingState& to) const {
+    if (kind == "closing") return to.complete_finished();
     if (kind != "and" && kind != "or")
       origin_.nonsense(fmt::format("{} is '{}', which is unknown", map.path("barrier"), kind));
     const aql::HeaderFlags flags{
         .barrier = map.flag("waits") ? aql::Barrier::on : aql::Barrier::off,
         .acquire = map.one_of("acquire", kScopeNames),
         .release = map.one_of("release", kScopeNames)};
-    node.finished = kind == "and" ? aql::to_packet(aql::BarrierAnd{.flags = flags})
-                                  : aql::to_packet(aql::BarrierOr{.flags = flags});
+    to.raw(kind == "and" ? aql::to_packet(aql::BarrierAnd{.flags = flags})
+                         : aql::to_packet(aql::BarrierOr{.flags = flags}));
   }
 
-  Grid grid(Map& map) const {
+  Grid grid_of(Map& map) const {
     uint32_t sizes[2][3] = {{1, 1, 1}, {1, 1, 1}};
     size_t dimensions = 0;
     for (size_t which = 0; which < 2; ++which) {
@@ -289,19 +270,18 @@ class Reader {
     return range.begin + static_cast<uintptr_t>(offset);
   }
 
-  void arguments(Map& map, RecordedNode& node) const {
+  // Writes the node's arguments. Returns the size of its group segment.
+  uint32_t arguments(Map& map, const OpenNode& node) const {
     const ArgumentLayout& layout = node.kernel->arguments;
     const json& list = map.list("arguments");
     if (list.size() != layout.explicit_count())
       origin_.nonsense(fmt::format("{} has {} entries; kernel '{}' takes {} arguments",
                                    map.path("arguments"), list.size(), node.kernel->name,
                                    layout.explicit_count()));
-    node.arguments.resize(layout.size_bytes());
-    node.group_segment_size = node.kernel->group_segment_size + node.grid.lds_bytes;
+    uint32_t group_segment = node.group_segment_bytes;
     for (size_t i = 0; i < list.size(); ++i) {
       const std::string where = fmt::format("argument {} of {}", i, map.path("arguments"));
-      const std::span<std::byte> bytes =
-          std::span(node.arguments).subspan(layout.offset(i), layout.size(i));
+      const std::span<std::byte> bytes(node.block + layout.offset(i), layout.size(i));
       const ArgumentType::Kind kind = layout.kind(i);
       if (kind != ArgumentType::Kind::value &&
           bytes.size() !=
@@ -311,23 +291,25 @@ class Reader {
                         bytes.size()));
       switch (kind) {
         case ArgumentType::Kind::address: {
-          if (list[i].is_null()) break;
-          Map argument(origin_, where, list[i]);
-          const uintptr_t address = place(argument, 1);
-          argument.require_no_more();
+          uintptr_t address = 0;
+          if (!list[i].is_null()) {
+            Map argument(origin_, where, list[i]);
+            address = place(argument, 1);
+            argument.require_no_more();
+          }
           std::memcpy(bytes.data(), &address, sizeof address);
           break;
         }
         case ArgumentType::Kind::local: {
           Map argument(origin_, where, list[i]);
-          const uint64_t begin = align_local(node.group_segment_size);
+          const uint64_t begin = align_local(group_segment);
           const uint32_t limit = node.kernel->max_group_segment_size;
           if (begin > limit)
             origin_.nonsense(fmt::format("{} begins at byte {} of group memory; the limit is {}",
                                          where, begin, limit));
           const LocalBytes local{static_cast<uint32_t>(argument.number("local", 0, limit - begin))};
           argument.require_no_more();
-          store_argument(node.arguments.data(), layout.offset(i), local, node.group_segment_size);
+          store_argument(node.block, layout.offset(i), local, group_segment);
           break;
         }
         case ArgumentType::Kind::value: {
@@ -338,19 +320,20 @@ class Reader {
         }
       }
     }
+    return group_segment;
   }
 
-  void read_declarations(Map& map, RecordedNode& node, size_t position) const {
+  void declarations(Map& map, const NodeHandle& packet) const {
     if (map.has("accesses")) {
-      node.declarations.declare(node.accesses, nullptr, 0, false);
+      Declarations& own = packet.declarations();
+      own.declare(packet.accesses(), nullptr, 0, false);
       for (const json& entry : map.list("accesses")) {
-        Map access(origin_,
-                   fmt::format("access {} of {}", node.accesses.size(), map.path("accesses")),
+        Map access(origin_, fmt::format("access {} of {}", own.access_count, map.path("accesses")),
                    entry);
         const uint64_t bytes = access.number("size_bytes", 1, UINT64_MAX);
         const uintptr_t begin = place(access, bytes);
-        node.declarations.declare(node.accesses, reinterpret_cast<const void*>(begin), bytes,
-                                  access.flag("writes"));
+        own.declare(packet.accesses(), reinterpret_cast<const void*>(begin), bytes,
+                    access.flag("writes"));
         access.require_no_more();
       }
     }
@@ -359,16 +342,17 @@ class Reader {
       for (const json& entry : map.list("after"))
         earlier.push_back(
             index(fmt::format("dependency {} of {}", earlier.size(), map.path("after")), entry,
-                  position));
-      node.declarations.depend(node.accesses, static_cast<uint32_t>(position), earlier);
+                  packet.packet));
+      packet.declarations().depend(packet.accesses(), packet.packet, earlier);
     }
     if (map.has("acquire") || map.has("release")) {
-      node.declarations.explicit_fences = true;
-      node.declarations.acquire = map.one_of("acquire", kScopeNames);
-      node.declarations.release = map.one_of("release", kScopeNames);
+      const aql::FenceScope acquire = map.one_of("acquire", kScopeNames);
+      packet.declarations().give_fences(acquire, map.one_of("release", kScopeNames));
     }
-    if (map.has("observer")) node.declarations.observer = map.one_of("observer", kObserverNames);
-    if (map.has("without_barrier")) node.declarations.without_barrier = map.flag("without_barrier");
+    if (map.has("observer"))
+      packet.declarations().observer = map.one_of("observer", kObserverNames);
+    if (map.has("without_barrier"))
+      packet.declarations().without_barrier = map.flag("without_barrier");
   }
 
   const Origin& origin_;
@@ -381,21 +365,16 @@ class Reader {
 
 }  // namespace
 
-std::vector<RecordedNode> read_payload(std::string_view payload, uint64_t version,
-                                       const std::string& origin_name,
-                                       const std::vector<KernelSource>& kernels,
-                                       const Bindings& memory) {
-  const Origin origin{origin_name};
+void read_payload(std::string_view payload, uint64_t version, const Origin& origin,
+                  const std::vector<KernelSource>& kernels, const Bindings& memory,
+                  RecordingState& to) {
   const json root = json::parse(payload, nullptr, /*allow_exceptions=*/false);
   if (root.is_discarded()) origin.nonsense("bytes that are not JSON");
   Map map(origin, "the recording", root);
   Reader reader(origin, version, kernels, memory);
   reader.tables(map);
-  std::vector<RecordedNode> nodes;
-  for (const json& node : map.list("nodes"))
-    nodes.push_back(reader.node(fmt::format("node {}", nodes.size()), node, nodes.size()));
+  for (const json& node : map.list("nodes")) reader.node(node, to);
   map.require_no_more();
-  return nodes;
 }
 
 }  // namespace uptempo::detail

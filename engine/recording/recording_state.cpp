@@ -49,10 +49,13 @@ LeftLoaded& left_loaded() {
 
 void require_same_recording(const NodeHandle& own, const NodeHandle& other) {
   if (own.recording == other.recording) return;
-  refuse(fmt::format("node {} after node {} of another recording", own.index, other.index),
+  refuse(fmt::format("node {} after node {} of another recording", own.packet, other.packet),
          "the nodes of a recording depend on one another only",
          "wait for the other recording's completion");
 }
+
+Declarations& NodeHandle::declarations() const { return state->declarations_of(*this); }
+std::vector<AccessRange>& NodeHandle::accesses() const { return state->accesses_of(*this); }
 
 RecordingState::RecordingState(BatchQueue& state, const RecordingOptions& options)
     : RecordingState(state, options, state.place(),
@@ -96,8 +99,8 @@ RecordingState::RecordingState(BatchQueue& state, const RecordingOptions& option
 RecordingState::~RecordingState() {
   abandon();
   const Deadline deadline = Deadline::after(kDrainTimeout);
-  for (; flight_count_ != 0; --flight_count_) {
-    const Flight& flight = flights_[first_flight_];
+  for (; !flights_.empty(); flights_.pop_front()) {
+    const Flight& flight = flights_.front();
     const WaitResult result =
         wait_for_end(*flight.timeline, flight.value, deadline, [] { return "a recording"; });
     if (result == WaitResult::timed_out && !lost_)
@@ -106,7 +109,6 @@ RecordingState::~RecordingState() {
                flight.timeline->describe_unfinished();
       });
     if (result != WaitResult::done) lost_ = true;
-    first_flight_ = next_place(first_flight_);
   }
   if (!lost_) return;
   for (KernargMemory& memory : memory_) memory.leave_to_session();
@@ -168,28 +170,28 @@ void RecordingState::require_not_partly_out(const char* asked) const {
 RecordingState::Recorded& RecordingState::find(const NodeHandle& node) {
   require_not_partly_out("a patch");
   if (node.recording != id_)
-    refuse(fmt::format("node {} of another recording", node.index),
+    refuse(fmt::format("node {} of another recording", node.packet),
            fmt::format("this one has {} nodes", size()),
            "patch a node through the recording that it belongs to");
-  Recorded& recorded = nodes_[node.index];
+  Recorded& recorded = nodes_[node.packet];
   if (recorded.generation != node.generation)
-    refuse(fmt::format("node {} as it was before replace()", node.index),
+    refuse(fmt::format("node {} as it was before replace()", node.packet),
            fmt::format("it has been replaced {} times since it was recorded", recorded.generation),
            "use the handle that replace() returned");
   return recorded;
 }
 
-NodeHandle RecordingState::node(size_t index) const {
+NodeHandle RecordingState::node(size_t index) {
   if (index >= nodes_.size())
     refuse(fmt::format("node {}", index), fmt::format("the recording has {} nodes", nodes_.size()),
            "count nodes from 0 in the order of recording");
   if (nodes_[index].kernel == nullptr)
     refuse(fmt::format("node {} as a dispatch", index), "it is a finished packet",
            "ask for nodes that are dispatches");
-  return {id_, static_cast<uint32_t>(index), nodes_[index].generation};
+  return {this, id_, static_cast<uint32_t>(index), nodes_[index].generation};
 }
 
-NodeHandle RecordingState::node(size_t index, std::span<const ArgumentType> types) const {
+NodeHandle RecordingState::node(size_t index, std::span<const ArgumentType> types) {
   const NodeHandle handle = node(index);
   nodes_[index].kernel->arguments.require(types);
   return handle;
@@ -197,8 +199,7 @@ NodeHandle RecordingState::node(size_t index, std::span<const ArgumentType> type
 
 OpenNode RecordingState::open(uint32_t index) noexcept {
   const Recorded& recorded = nodes_[index];
-  return {.packet = publication_.ref_of(index),
-          .handle = {id_, index, recorded.generation},
+  return {.handle = {this, id_, index, recorded.generation},
           .kernel = recorded.kernel.get(),
           .block = recorded.host,
           .group_segment_bytes = recorded.kernel->group_segment_size + recorded.grid.lds_bytes};
@@ -273,7 +274,7 @@ OpenNode RecordingState::replace(const NodeHandle& node,
                                  const std::shared_ptr<const KernelInfo>& kernel,
                                  const Grid& grid) {
   Recorded& recorded = find(node);
-  const uint32_t index = node.index;
+  const uint32_t index = node.packet;
   const DispatchShape& shape = shapes_.of(*kernel, grid);  // may throw, so before any change
   kernels_.insert(kernel);
   std::byte* block = nullptr;
@@ -303,7 +304,7 @@ OpenNode RecordingState::replace(const NodeHandle& node,
 
 void RecordingState::change_grid(const NodeHandle& node, const Grid& grid) {
   Recorded& recorded = find(node);
-  const uint32_t index = node.index;
+  const uint32_t index = node.packet;
   const DispatchShape& shape = shapes_.of(*recorded.kernel, grid);
   const uint64_t group_segment =
       place_local_arrays(index, shape.packet.group_segment_size(), recorded.host, nullptr);
@@ -356,8 +357,8 @@ uint64_t RecordingState::place_local_arrays(uint32_t index, uint64_t begin,
 std::byte* RecordingState::writable_argument(const NodeHandle& node, size_t argument,
                                              bool is_address) {
   const Recorded& recorded = find(node);
-  if (is_address) require_undeclared(node.index, argument);
-  return writable_block(node.index) + recorded.kernel->arguments.offset(argument);
+  if (is_address) require_undeclared(node.packet, argument);
+  return writable_block(node.packet) + recorded.kernel->arguments.offset(argument);
 }
 
 void RecordingState::require_undeclared(uint32_t index, size_t argument) const {
@@ -372,7 +373,7 @@ void RecordingState::set_value(const NodeHandle& node, size_t argument,
   const KernelInfo& kernel = *find(node).kernel;
   const ArgumentLayout& layout = kernel.arguments;
   const auto refuse_value = [&](std::string found, std::string remedy) {
-    refuse(fmt::format("{} bytes for argument {} of node {}", value.size(), argument, node.index),
+    refuse(fmt::format("{} bytes for argument {} of node {}", value.size(), argument, node.packet),
            std::move(found), std::move(remedy));
   };
   if (argument >= layout.explicit_count())
@@ -394,17 +395,17 @@ void RecordingState::set_values(const NodeHandle& node, const Arguments& values)
   const ArgumentLayout& layout = recorded.kernel->arguments;
   layout.require(values);
   if (layout.has_local())
-    refuse(fmt::format("other arguments for node {}", node.index),
+    refuse(fmt::format("other arguments for node {}", node.packet),
            "LDS arrays are among them, whose sizes are part of the packet", "replace() the node");
   bool differ = false;
   for (size_t i = 0; i < layout.explicit_count(); ++i) {
     if (std::memcmp(recorded.host + layout.offset(i), layout.value(values, i), layout.size(i)) == 0)
       continue;
     differ = true;
-    if (layout.kind(i) == ArgumentType::Kind::address) require_undeclared(node.index, i);
+    if (layout.kind(i) == ArgumentType::Kind::address) require_undeclared(node.packet, i);
   }
   uint32_t group_segment = 0;
-  if (differ) layout.store(writable_block(node.index), values, group_segment);
+  if (differ) layout.store(writable_block(node.packet), values, group_segment);
 }
 
 std::byte* RecordingState::writable_block(uint32_t index) {
@@ -435,11 +436,11 @@ void RecordingState::keep_spare() {
 
 std::byte* RecordingState::wait_for_spare(uint32_t size) {
   keep_spare();
-  if (std::byte* const block = blocks_.take_spare(size)) return block;
+  if (std::byte* const block = blocks_.take_spare(size, completed_)) return block;
   for (Waiter waiter(options_.patience);;) {
-    const bool landed = all_landed();
-    if (std::byte* const block = blocks_.take_spare(size)) return block;
-    const Flight* const oldest = landed || flight_count_ == 0 ? nullptr : &flights_[first_flight_];
+    all_landed();
+    if (std::byte* const block = blocks_.take_spare(size, completed_)) return block;
+    const Flight* const oldest = flights_.empty() ? nullptr : &flights_.front();
     if (oldest != nullptr && waiter.wait(completion_of(*oldest->timeline, oldest->value))) continue;
     std::string unfinished = oldest == nullptr ? "" : oldest->timeline->describe_unfinished();
     if (!unfinished.empty()) unfinished.insert(0, "; first unfinished: ");
@@ -449,7 +450,7 @@ std::byte* RecordingState::wait_for_spare(uint32_t size) {
          .asked = fmt::format("a kernarg block of {} bytes for a patched node", size),
          .found = fmt::format(
              "none of {} spare bytes is free; {} replays are in flight and hold {} blocks{}",
-             options_.spare_kernarg_bytes, flight_count_, blocks_.retired(),
+             options_.spare_kernarg_bytes, flights_.size(), blocks_.held(completed_),
              lost_ ? ", because a queue failed before it had finished one" : unfinished),
          .remedy =
              lost_
@@ -459,40 +460,27 @@ std::byte* RecordingState::wait_for_spare(uint32_t size) {
 }
 
 bool RecordingState::all_landed() noexcept {
-  while (flight_count_ != 0) {
-    const Flight& oldest = flights_[first_flight_];
+  while (!flights_.empty()) {
+    const Flight& oldest = flights_.front();
     if (!oldest.timeline->is_done(oldest.value)) {
       if (!oldest.timeline->failed() || oldest.timeline->is_done(oldest.value)) break;
       lost_ = true;
     }
     // It is unknown when the packets of a lost replay end, so no block in use until then is reused.
-    if (!lost_) blocks_.recycle(oldest.replay);
-    first_flight_ = next_place(first_flight_);
-    --flight_count_;
+    if (!lost_) completed_ = oldest.replay;
+    flights_.pop_front();
   }
-  if (lost_ || flight_count_ != 0) return false;
-  blocks_.recycle(replays_);
+  if (lost_ || !flights_.empty()) return false;
+  completed_ = replays_;
   return true;
-}
-
-void RecordingState::make_more_flights() {
-  all_landed();
-  if (flight_count_ < flights_.size()) return;
-  std::rotate(flights_.begin(), flights_.begin() + static_cast<ptrdiff_t>(first_flight_),
-              flights_.end());
-  first_flight_ = 0;
-  flights_.resize(std::max<size_t>(16, 2 * flights_.size()));
 }
 
 // `resumes`: it continues the last replay, whose published parts are in flight already.
 [[gnu::always_inline]] inline void RecordingState::note_flight(BatchQueue& state, uint64_t value,
                                                                bool resumes) noexcept {
-  const auto place = [this](size_t i) -> Flight& {
-    return flights_[(first_flight_ + i) & (flights_.size() - 1)];
-  };
-  if (resumes && flight_count_ != 0 && place(flight_count_ - 1).replay == replays_) --flight_count_;
+  if (resumes && !flights_.empty() && flights_.back().replay == replays_) flights_.pop_back();
   replays_ += !resumes;
-  place(flight_count_++) = {replays_, &state.timeline(), value};
+  flights_.push_back({replays_, &state.timeline(), value});
 }
 
 void RecordingState::require_queue(BatchQueue& state) const {
@@ -520,7 +508,10 @@ std::optional<Completion> RecordingState::submit(BatchQueue& state, Deadline dea
   const bool resumes = publication_.queue != nullptr;
   if (agent_ || state.agent() != nullptr || naming_queue_ != 0 || resumes) require_queue(state);
   if (!spare_kept_) keep_spare();
-  if (flight_count_ == flights_.size()) make_more_flights();
+  if (flights_.full()) {
+    all_landed();
+    if (flights_.full()) flights_.reserve(std::max<size_t>(16, 2 * flights_.size()));
+  }
   // Before the first header.
   if (!stale_.empty()) write_stale_blocks();
   const uint64_t before = state.timeline().last_begun();

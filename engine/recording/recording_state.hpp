@@ -29,11 +29,19 @@
 
 namespace uptempo::detail {
 
-struct RecordedNode;
-
 class RecordingState {
  public:
   using Kernels = std::set<std::shared_ptr<const KernelInfo>>;
+  struct Recorded {
+    std::shared_ptr<const KernelInfo> kernel;  // null: a finished packet
+    Grid grid{0};
+    std::byte* block = nullptr;  // read by the kernel
+    std::byte* host = nullptr;   // read and written by the host: `block`, or its copy (Mirror)
+    uint32_t block_bytes = 0;
+    uint32_t generation = 0;
+    bool is_stale = false;  // listed in stale_
+    uint64_t since = 0;     // `block` was taken after this replay
+  };
 
   // Allocates kernarg memory of the queue's agent. Throws Error.
   RecordingState(BatchQueue& state, const RecordingOptions& options);
@@ -69,25 +77,33 @@ class RecordingState {
   std::optional<Completion> submit(BatchQueue& state, Deadline deadline);
   void abandon() noexcept;
 
-  NodeHandle node(size_t index) const;
-  NodeHandle node(size_t index, std::span<const ArgumentType> types) const;
+  NodeHandle node(size_t index);
+  NodeHandle node(size_t index, std::span<const ArgumentType> types);
+  Declarations& declarations_of(const NodeHandle& node) {
+    (void)find(node);
+    return publication_.declarations_of(node.packet);
+  }
+  std::vector<AccessRange>& accesses_of(const NodeHandle& node) {
+    (void)find(node);
+    return publication_.accesses;
+  }
   size_t size() const noexcept { return nodes_.size(); }
   uint64_t replays() const noexcept { return replays_; }
   std::span<const PacketPlan> plan() { return publication_.last_plan(); }
   const KernargPlace& place() const noexcept { return place_; }
+  // For files. Throws Error, with `call` as the failed call, if the recording was moved from.
+  static RecordingState& of(const Recording& recording, const char* call) {
+    return recording.state(call);
+  }
+  const Recorded& recorded(size_t index) const noexcept { return nodes_[index]; }
+  const Publication& publication() const noexcept { return publication_; }
+  // Throws Error after the end of the Runtime, when its kernarg memory no longer exists.
+  void require_usable() const {
+    if (session_ && !session_->alive()) [[unlikely]]
+      BatchQueue::refuse_ended(publication_);
+  }
 
  private:
-  friend struct RecordedNode;
-  struct Recorded {
-    std::shared_ptr<const KernelInfo> kernel;  // null: a finished packet
-    Grid grid{0};
-    std::byte* block = nullptr;  // read by the kernel
-    std::byte* host = nullptr;   // read and written by the host: `block`, or its copy (Mirror)
-    uint32_t block_bytes = 0;
-    uint32_t generation = 0;
-    bool is_stale = false;  // listed in stale_
-    uint64_t since = 0;     // `block` was taken after this replay
-  };
   // Blocks in device memory have copies in host memory. Nodes are written there; the next replay
   // copies changed blocks to device memory, whole and in order, and flushes once.
   struct Mirror {
@@ -114,11 +130,6 @@ class RecordingState {
   // Returns the node's block, or a copy of it that no replay uses.
   std::byte* writable_block(uint32_t index);
   void require_undeclared(uint32_t index, size_t argument) const;
-  // Throws Error after the end of the Runtime, when its kernarg memory no longer exists.
-  void require_usable() const {
-    if (session_ && !session_->alive()) [[unlikely]]
-      BatchQueue::refuse_ended(publication_);
-  }
   void require_not_partly_out(const char* asked) const;
   void keep_in_step();
   void expect(uint32_t block_bytes);
@@ -132,9 +143,7 @@ class RecordingState {
   // Recycles the blocks of completed replays. Returns true if all replays have completed.
   bool all_landed() noexcept;
   void keep_spare();
-  void make_more_flights();
   void note_flight(BatchQueue& state, uint64_t value, bool resumes) noexcept;
-  size_t next_place(size_t flight) const noexcept { return (flight + 1) & (flights_.size() - 1); }
 
   const std::optional<Agent> agent_;        // empty without ROCr
   const std::shared_ptr<Session> session_;  // null without ROCr
@@ -160,11 +169,9 @@ class RecordingState {
   bool had_landed_ = false;
   bool lost_ = false;  // a queue failed before it had finished a replay
 
-  // A ring buffer; the oldest is at first_flight_. The size is a power of two: a division takes
-  // longer than the rest of note_flight().
-  std::vector<Flight> flights_;
-  size_t first_flight_ = 0, flight_count_ = 0;
+  Ring<Flight> flights_;  // unfinished, or not looked at since; the oldest is the first
   uint64_t replays_ = 0;
+  uint64_t completed_ = 0;  // replays up to this one have completed
 };
 
 }  // namespace uptempo::detail

@@ -48,14 +48,16 @@ T load_from(const std::byte* from) noexcept {
 // number.
 class Writer {
  public:
-  explicit Writer(const Bindings& memory) : memory_(memory) {}
+  Writer(const RecordingState& recording, const Bindings& memory)
+      : recording_(recording), publication_(recording.publication()), memory_(memory) {}
 
-  void add(const RecordedNode& node) {
-    name_ = fmt::format("node {}", nodes_.size());
+  void add(size_t index) {
+    const RecordingState::Recorded& node = recording_.recorded(index);
+    name_ = fmt::format("node {}", index);
     if (node.kernel != nullptr) name_ += fmt::format(" (kernel '{}')", node.kernel->name);
-    nodes_.push_back(node.kernel != nullptr ? dispatch(node)
-                     : node.finished        ? finished(*node.finished)
-                                            : json::object({{"barrier", "closing"}}));
+    nodes_.push_back(node.kernel != nullptr            ? dispatch(node, index)
+                     : publication_.is_finished(index) ? finished(publication_.packets[index])
+                                                       : json::object({{"barrier", "closing"}}));
   }
   Payload payload() && {
     const json root{{"kernels", std::move(kernels_)},
@@ -71,22 +73,24 @@ class Writer {
   }
 
  private:
-  json dispatch(const RecordedNode& node) {
+  json dispatch(const RecordingState::Recorded& node, size_t index) {
     json object = json::object({{"kernel", number_of(*node.kernel)}});
     put_sizes(object, node.grid);
     json& arguments = object["arguments"] = json::array();
     for (size_t i = 0; i < node.kernel->arguments.explicit_count(); ++i)
-      arguments.push_back(argument(node, i));
-    const Declarations& declarations = node.declarations;
+      arguments.push_back(argument(node, publication_.packets[index].group_segment_size(), i));
+    const Declarations declarations = publication_.find_declared(index);
+    const auto own = std::span(publication_.accesses)
+                         .subspan(declarations.first_access, declarations.access_count);
     if (declarations.depends) {
       version_ = std::max<uint64_t>(version_, 3);
       json& after = object["after"] = json::array();
-      for (const AccessRange& access : node.accesses)
+      for (const AccessRange& access : own)
         if (access.is_dependency) after.push_back(access.begin);
     }
-    if (declarations.declares_memory(node.accesses)) {
+    if (declarations.declares_memory(publication_.accesses)) {
       json& accesses = object["accesses"] = json::array();
-      for (const AccessRange& access : node.accesses) {
+      for (const AccessRange& access : own) {
         if (access.is_dependency) continue;
         const size_t bytes = access.end - access.begin;
         json entry =
@@ -181,10 +185,10 @@ class Writer {
     return json::object({{"memory", number}, {"offset", address - range->begin}});
   }
 
-  json argument(const RecordedNode& node, size_t i) {
+  json argument(const RecordingState::Recorded& node, uint32_t group_segment, size_t i) {
     const std::string what = fmt::format("argument {} of {}", i, name_);
     const ArgumentLayout& layout = node.kernel->arguments;
-    const std::byte* const block = node.arguments.data();
+    const std::byte* const block = node.host;
     const uint32_t offset = layout.offset(i);
     switch (layout.kind(i)) {
       case ArgumentType::Kind::address: {
@@ -193,7 +197,7 @@ class Writer {
       }
       case ArgumentType::Kind::local: {
         const auto begin = load_from<uint32_t>(block + offset);
-        uint32_t end = node.group_segment_size;  // or the beginning of the next array
+        uint32_t end = group_segment;  // or the beginning of the next array
         for (size_t next = layout.explicit_count(); next-- > i + 1;)
           if (layout.kind(next) == ArgumentType::Kind::local)
             end = load_from<uint32_t>(block + layout.offset(next));
@@ -213,6 +217,8 @@ class Writer {
     return json::object({{"value", hex({block + offset, layout.size(i)})}});
   }
 
+  const RecordingState& recording_;
+  const Publication& publication_;
   const Bindings& memory_;
   uint64_t version_ = 1;
   std::string name_;  // of the current node, for errors
@@ -223,10 +229,9 @@ class Writer {
 
 }  // namespace
 
-Payload write_payload(const Recording& recording, const Bindings& memory) {
-  Writer writer(memory);
-  const size_t count = RecordedNode::count(recording);
-  for (size_t i = 0; i < count; ++i) writer.add(RecordedNode::of(recording, i));
+Payload write_payload(const RecordingState& recording, const Bindings& memory) {
+  Writer writer(recording, memory);
+  for (size_t i = 0; i < recording.size(); ++i) writer.add(i);
   return std::move(writer).payload();
 }
 

@@ -12,7 +12,6 @@
 #include <memory>
 #include <span>
 
-#include "engine/dispatch/command_ref.hpp"
 #include "engine/dispatch/detail/dispatch_shape.hpp"
 #include "engine/dispatch/detail/publication.hpp"
 #include "engine/program/grid.hpp"
@@ -70,12 +69,12 @@ struct BatchState {
   void lend(const KernelInfo& kernel, std::span<std::byte> block);
 
   template <class... Args>
-  CommandRef append(const DispatchShape& shape, const ArgumentPlaces<Args...>& places,
-                    std::byte* block, const Args&... args) {
+  PacketRef append(const DispatchShape& shape, const ArgumentPlaces<Args...>& places,
+                   std::byte* block, const Args&... args) {
     aql::Packet64& packet = publication.packets.add();
     publication.packets.fetch_slot(packet);
     write_dispatch(packet, block, shape, shape.packet, places, args...);
-    return CommandRef(publication.ref_of_last());
+    return publication.ref_of_last();
   }
 
   struct PreparedShape {

@@ -17,7 +17,7 @@
 #include "engine/dispatch/detail/packet_store.hpp"
 #include "engine/dispatch/flight/detail/flight_headers.hpp"
 #include "engine/dispatch/pools/detail/kernarg_cursor.hpp"
-#include "engine/dispatch/timing.hpp"
+#include "engine/dispatch/queue.hpp"
 #include "engine/fences/declarations.hpp"
 #include "engine/fences/fence_plan.hpp"
 #include "engine/runtime/error.hpp"
@@ -33,13 +33,13 @@ class BatchQueue;
 class FencePlanner;
 struct Publication;
 
-// One packet of a batch or a recording, for declarations about it. Of a batch: its last one.
+// The last packet of a batch, for declarations about it.
 struct PacketRef {
   Publication* publication;
   uint32_t packet;
 
-  // Throws Error if it is no longer the last one of its batch, and while the batch or recording is
-  // partly published: its plan is final.
+  // Throws Error if it is no longer the last one of its batch, and if the batch is partly published:
+  // its plan is final.
   Declarations& declarations() const;
   std::vector<AccessRange>& accesses() const noexcept;
 };
@@ -97,8 +97,7 @@ struct Publication {
   bool borrows() const noexcept { return lending != 0 || !loans.empty(); }
   // No packet has declarations and none is timed.
   bool is_plain() const noexcept { return declared.empty() && timing == Timing::none; }
-  PacketRef ref_of(size_t packet) noexcept { return {this, static_cast<uint32_t>(packet)}; }
-  PacketRef ref_of_last() noexcept { return ref_of(packets.size() - 1); }
+  PacketRef ref_of_last() noexcept { return {this, static_cast<uint32_t>(packets.size() - 1)}; }
   // Declarations of a packet, usually the last one, to change them.
   Declarations& declarations_of(uint32_t packet) {
     if (kept) replan();
@@ -236,8 +235,7 @@ struct Publication {
 
 [[noreturn]] void refuse_declaration(const Publication& publication);
 inline Declarations& PacketRef::declarations() const {
-  if ((size_t{packet} + 1 != publication->packets.size() && !publication->kept) ||
-      publication->published != 0) [[unlikely]]
+  if (size_t{packet} + 1 != publication->packets.size() || publication->published != 0) [[unlikely]]
     refuse_declaration(*publication);
   return publication->declarations_of(packet);
 }

@@ -12,12 +12,11 @@ namespace uptempo::detail {
 
 class Gauge {
  public:
-  // Call once, before any other function. Rounds so that the marks are at least as far apart as
-  // requested.
-  void start(uint32_t capacity, WaterMarks marks) noexcept {
+  // Call once, before any other function.
+  void start(uint32_t capacity) noexcept {
     capacity_ = capacity;
-    high_mark_ = static_cast<uint32_t>((uint64_t{capacity} * marks.high_per_cent + 99) / 100);
-    low_mark_ = static_cast<uint32_t>(uint64_t{capacity} * marks.low_per_cent / 100);
+    high_mark_ = capacity - capacity / 4;
+    low_mark_ = capacity / 2;
   }
 
   // Relaxed: readers need only a recent number.

@@ -2,14 +2,14 @@
 
 namespace uptempo {
 
-KernargPool::KernargPool(std::span<std::byte> memory, uint32_t slab_bytes, WaterMarks marks)
+KernargPool::KernargPool(std::span<std::byte> memory, uint32_t slab_bytes)
     : memory_(memory.data()), slab_bytes_(slab_bytes), slabs_(memory.size() / slab_bytes) {
   // Lowest address first: a program that needs few slabs touches few pages.
   for (uint32_t i = static_cast<uint32_t>(slabs_.size()); i-- > 0;) {
     slabs_[i].next = free_head_;
     free_head_ = i;
   }
-  held_.start(slabs(), marks);
+  held_.start(slabs());
 }
 
 bool KernargPool::add_slab(Cursor& cursor, uint64_t size) noexcept {

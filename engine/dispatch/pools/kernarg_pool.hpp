@@ -37,7 +37,7 @@ class KernargPool {
 
   // `memory` must be 64-byte aligned and outlive the pool. Memory beyond a multiple of slab_bytes
   // stays unused.
-  KernargPool(std::span<std::byte> memory, uint32_t slab_bytes, WaterMarks marks = {});
+  KernargPool(std::span<std::byte> memory, uint32_t slab_bytes);
 
   // Takes a block of `block_size`, a result of block_bytes(). Returns null if no slab is free or
   // the size exceeds a slab.

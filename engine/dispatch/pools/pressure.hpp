@@ -1,12 +1,10 @@
-// Pressure: how full the finite resources of a queue are, with two marks each, for programs that
-// slow down before they have to wait.
+// Pressure: how full the finite resources of a queue are, for programs that slow down before they
+// have to wait.
 //
-//   Queue queue{gpu, {.marks = {.kernarg_slabs = {.high_per_cent = 80, .low_per_cent = 40}}}};
-//   ...
 //   if (queue.pressure().high()) stop_accepting();  // until it is no longer high
 //
-// A level becomes high at its high mark and stays high until it has fallen to its low mark. This
-// hysteresis prevents a program that stops and starts by it from switching rapidly. Every change of
+// A level becomes high at three quarters of its capacity and stays high until it has fallen to
+// half. This prevents a program that stops and starts by it from switching rapidly. Every change of
 // use is recorded, also between two calls of pressure(). The exception is the ring, which the
 // device empties: its level is read by pressure() and when a submission finds too little room.
 //
@@ -23,18 +21,6 @@
 #include "aql/amd_abi.hpp"
 
 namespace uptempo {
-
-// In per cent of the capacity, with low <= high and 1 <= high <= 100. A high mark of 100 is reached
-// when nothing is left.
-struct WaterMarks {
-  uint32_t high_per_cent = 75;
-  uint32_t low_per_cent = 50;
-  friend bool operator==(const WaterMarks&, const WaterMarks&) = default;
-};
-
-struct QueueMarks {
-  WaterMarks ring{}, publications{}, signals{}, timing_signals{}, kernarg_slabs{};
-};
 
 struct Level {
   uint32_t capacity = 0;  // 0: the queue has none

@@ -22,7 +22,7 @@ void require_at_most(uint32_t most, uint32_t asked, const char* kind, const char
 
 }  // namespace
 
-SignalPool::SignalPool(uint32_t interrupt, uint32_t event_less, const QueueMarks& marks) {
+SignalPool::SignalPool(uint32_t interrupt, uint32_t event_less) {
   require_at_most(kMostInterrupt, interrupt, "interrupt",
                   "lower QueueOptions::publications, or CopyLimits::engine_copies for copies");
   require_at_most(kMostEventLess, event_less, "timing", "lower QueueOptions::timing_signals");
@@ -34,14 +34,14 @@ SignalPool::SignalPool(uint32_t interrupt, uint32_t event_less, const QueueMarks
     sort_in(owned_.emplace_back(i < interrupt ? SignalKind::interrupt : SignalKind::event_less)
                 .handle());
   }
-  start(marks);
+  start();
 }
 
-SignalPool::SignalPool(std::span<const hsa_signal_t> signals, const QueueMarks& marks) {
+SignalPool::SignalPool(std::span<const hsa_signal_t> signals) {
   interrupt_.free.reserve(signals.size());
   without_event_.free.reserve(signals.size());
   for (const hsa_signal_t signal : signals) sort_in(signal);
-  start(marks);
+  start();
 }
 
 void SignalPool::sort_in(hsa_signal_t signal) {
@@ -55,9 +55,9 @@ void SignalPool::sort_in(hsa_signal_t signal) {
   }
 }
 
-void SignalPool::start(const QueueMarks& marks) {
-  interrupt_.taken.start(interrupts_, marks.signals);
-  without_event_.taken.start(event_less_, interrupts_ != 0 ? marks.timing_signals : marks.signals);
+void SignalPool::start() noexcept {
+  interrupt_.taken.start(interrupts_);
+  without_event_.taken.start(event_less_);
 }
 
 void SignalPool::leave_to_session() noexcept {
@@ -65,8 +65,7 @@ void SignalPool::leave_to_session() noexcept {
   interrupt_.free.clear();
   without_event_.free.clear();
   interrupts_ = event_less_ = 0;
-  interrupt_.taken.start(0, {});
-  without_event_.taken.start(0, {});
+  start();
 }
 
 void SignalPool::leave_to_session(hsa_signal_t signal) noexcept {

@@ -30,9 +30,9 @@ class SignalPool {
 
   // Creates the signals. Throws Error for more than the most, and if the process's budget of
   // interrupt signals (signal_budget.hpp) is exhausted.
-  SignalPool(uint32_t interrupt, uint32_t event_less, const QueueMarks& marks = {});
+  SignalPool(uint32_t interrupt, uint32_t event_less);
   // Uses signals that the caller owns. They must outlive the pool.
-  explicit SignalPool(std::span<const hsa_signal_t> signals, const QueueMarks& marks = {});
+  explicit SignalPool(std::span<const hsa_signal_t> signals);
   SignalPool(const SignalPool&) = delete;
   SignalPool& operator=(const SignalPool&) = delete;
 
@@ -66,7 +66,7 @@ class SignalPool {
   };
 
   void sort_in(hsa_signal_t signal);
-  void start(const QueueMarks& marks);
+  void start() noexcept;
   const Kind& serves(SignalKind kind) const noexcept {
     return kind == SignalKind::interrupt && interrupts_ != 0 ? interrupt_ : without_event_;
   }

@@ -198,8 +198,8 @@ TEST_CASE_METHOD(ChainDevice, "a recording flushes what a replay has not written
   const DeviceBuffer<uint32_t> first = values(5), second = values(7);
   Recording recording{queue, {.spare_kernarg_bytes = 4096}};
   REQUIRE(recording.kernargs().placement == KernargPlacement::device);
-  const Node node = recording.dispatch(chain, Grid{kCount}.by(64), first.data(), 1u).node();
-  const Node other = recording.dispatch(chain, Grid{kCount}.by(64), first.data(), 2u).node();
+  const Node node = recording.dispatch(chain, Grid{kCount}.by(64), first.data(), 1u);
+  const Node other = recording.dispatch(chain, Grid{kCount}.by(64), first.data(), 2u);
   uint32_t expected = 5;
   {
     const Spent spent;
@@ -226,7 +226,7 @@ TEST_CASE_METHOD(ChainDevice, "a recording flushes what a replay has not written
   CHECK(spent.host_reads() == 0);
   CHECK(all_are(first, expected));
 
-  const Node moved = recording.replace(other, chain, Grid{kCount}.by(64), second.data(), 9u).node();
+  const Node moved = recording.replace(other, chain, Grid{kCount}.by(64), second.data(), 9u);
   recording.set<1>(moved, 10);
   recording.replay(queue).wait();
   CHECK(all_are(first, expected * 3 + 29));
@@ -244,7 +244,7 @@ TEST_CASE_METHOD(ChainDevice, "run-time arguments of a recording are flushed lik
   uint32_t* address = first.data();
   uint32_t add = 1;
   void* params[] = {&address, &add};
-  const Node node = recording.dispatch(at_run_time, Grid{kCount}.by(64), params).node();
+  const Node node = recording.dispatch(at_run_time, Grid{kCount}.by(64), params);
   const Spent spent;
   recording.replay(queue);
   recording.replay(queue);
@@ -278,7 +278,7 @@ TEST_CASE_METHOD(ChainDevice,
   Queue on_device{gpu, kSmall}, on_host{gpu};
   const DeviceBuffer<uint32_t> buffer = values(5);
   Recording recording{on_device};
-  const Node node = recording.dispatch(chain, Grid{kCount}.by(64), buffer.data(), 1u).node();
+  const Node node = recording.dispatch(chain, Grid{kCount}.by(64), buffer.data(), 1u);
   recording.replay(on_host).wait();
   recording.set<1>(node, 2);
   recording.replay(on_host).wait();

@@ -204,7 +204,7 @@ TEST_CASE_METHOD(OnDevice, "a batch and a recording that are moved keep their wo
                     {"submit", [&] { (void)batch.submit(); }}},
                    "this one was moved from");
   Recording recording{queue};
-  const Node node = recording.dispatch(fill, Grid{128}, data.data(), 3u).node();
+  const Node node = recording.dispatch(fill, Grid{128}, data.data(), 3u);
   const Completion replayed = recording.replay(queue);
   Recording kept{std::move(recording)};
   kept.set<1>(node, 4u);
@@ -358,7 +358,7 @@ TEST_CASE("batches and recordings refuse their use after the runtime was destroy
   BatchSubmitter batch{queue};
   const PreparedFill prepared = batch.prepare(fill, Grid{64});
   Recording recording{queue};
-  const Node node = recording.dispatch(fill, Grid{256}, data.data(), 1u).node();
+  const Node node = recording.dispatch(fill, Grid{256}, data.data(), 1u);
   batch.dispatch(fill, Grid{256}, data.data(), 77u);
   const Completion before = batch.submit();
   before.wait();
@@ -416,7 +416,7 @@ TEST_CASE("a recording refuses its use after the runtime and the queue of a half
   aql::BarrierAnd barrier{};
   barrier.dependencies[0] = gate.handle();
   recording.raw(aql::to_packet(barrier));
-  const Node node = recording.dispatch(fill, Grid{64}, data.data(), 0u).node();
+  const Node node = recording.dispatch(fill, Grid{64}, data.data(), 0u);
   for (uint32_t i = 0; i < 600; ++i) recording.dispatch(fill, Grid{64}, data.data(), i);
   CHECK(contains(error_of<Error>([&] {
                    (void)recording.replay(*queue, Deadline::after(std::chrono::milliseconds(20)));

@@ -192,7 +192,7 @@ TEST_CASE("a recording may move between and during its replays", "[misuse]") {
   const auto made = device.recording(std::as_writable_bytes(std::span(kernargs)),
                                      {.spare_kernarg_bytes = 64 << 10});
   Recording& recording = *made;
-  const Node first = recording.dispatch(kernel, Grid{1}, 0u).node();
+  const Node first = recording.dispatch(kernel, Grid{1}, 0u);
   for (uint32_t i = 1; i < 40; ++i) recording.dispatch(kernel, Grid{1}, i);
   device.processor().pause();
   CHECK(contains(
@@ -250,7 +250,7 @@ TEST_CASE("a partly published batch or recording accepts no declarations", "[mis
   std::vector<Block> kernargs(256);
   const auto recording =
       device.recording(std::as_writable_bytes(std::span(kernargs)), {.spare_kernarg_bytes = 64});
-  NodeRef node = recording->dispatch(kernel, Grid{1}, 0u);
+  Node node = recording->dispatch(kernel, Grid{1}, 0u);
   for (uint32_t i = 1; i < 40; ++i) recording->dispatch(kernel, Grid{1}, i);
   device.processor().pause();
   CHECK_THROWS_AS(recording->replay(device.queue(), Deadline::after(1ms)), Error);

@@ -200,12 +200,15 @@ TEST_CASE("blocks of a recording return without memory, also after it ran short"
   fail_each_allocation<World>(work, [&](World& world, bool threw) {
     if (threw) work(world);
     for (int i = 0; i < 8; ++i) {
-      world.taken.push_back(world.blocks.take_spare(320));
+      world.taken.push_back(world.blocks.take_spare(320, 0));
       REQUIRE(world.taken.back() != nullptr);
     }
     const FailingNew failing(1);
     for (std::byte* const block : world.taken) world.blocks.retire(block, 320, 1);
-    world.blocks.recycle(1);
+    bool all_are_back = true;
+    for (std::byte* const block : world.taken)
+      all_are_back = all_are_back && world.blocks.take_spare(320, 1) == block;
+    CHECK(all_are_back);
     CHECK_FALSE(failing.has_failed());
   });
 }

@@ -138,7 +138,7 @@ struct ReplayWorld : PublicationWorld {
   Steps publish(uint32_t packets) {
     std::vector<Node<uint32_t>> nodes;
     for (uint32_t i = 0; i < packets; ++i)
-      nodes.push_back(recording->dispatch(kernel, Grid{1}, i + 1).node());
+      nodes.push_back(recording->dispatch(kernel, Grid{1}, i + 1));
     return steps([&] {
       for (uint32_t i = 0; i < packets; ++i) recording->set<0>(nodes[i], i + 1000);
       recording->replay(queue);

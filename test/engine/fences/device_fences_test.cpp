@@ -151,12 +151,12 @@ class Machine : public OnDevice {
   auto replace(Recording& recording, const Node<uint32_t*, uint32_t>& node, const Operation& one) {
     auto ref = recording.replace(node, fill_, Grid{one.length}.by(kPart), at(one.out), one.value);
     declare(ref, one, Left::none);
-    return ref.node();
+    return ref;
   }
   Node<uint32_t*, uint32_t> record_fill(Recording& recording, const Operation& one) {
     auto ref = recording.dispatch(fill_, Grid{one.length}.by(kPart), at(one.out), one.value);
     declare(ref, one, Left::none);
-    return ref.node();
+    return ref;
   }
 
   // Executes the operations on the host.

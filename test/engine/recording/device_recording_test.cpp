@@ -73,7 +73,7 @@ TEST_CASE_METHOD(OnDevice, "every replay in flight on two queues writes the valu
       recording.set<0>(second, target);
       recording.set<1>(second, i + 100);
     } else if (!third) {
-      third = recording.replace(second, iota, Grid{width}, target, i, 2u).node();
+      third = recording.replace(second, iota, Grid{width}, target, i, 2u);
     } else {
       recording.set<0>(*third, target);
       recording.set<1>(*third, i);

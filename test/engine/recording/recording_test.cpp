@@ -39,15 +39,15 @@ TEST_CASE("nodes that depend on one another may still be given other addresses",
   const auto recording = bench.recording(), other = bench.recording();
   const auto kernel = wide_kernel(0xabc0);
   uint32_t word = 0, another = 0;
-  const Node first = recording->dispatch(kernel, Grid{64}, 0u, &word, 1u).after({}).node();
-  const NodeRef second = recording->dispatch(kernel, Grid{64}, 1u, &word, 1u).after(first);
-  const Node third = second.node();
+  const Node first = recording->dispatch(kernel, Grid{64}, 0u, &word, 1u).after({});
+  const Node second = recording->dispatch(kernel, Grid{64}, 1u, &word, 1u).after(first);
+  const Node third = second;
   recording->set<1>(third, &another);
   recording->dispatch(kernel, Grid{64}, 2u, &word, 1u).after(third, first).reads(&word, 1);
   const Node fourth = recording->node<uint32_t, const uint32_t*, uint32_t>(2);
   CHECK(contains(error_of<Error>([&] { recording->set<1>(fourth, &another); }),
                  "the node's accesses are declared"));
-  const Node foreign = other->dispatch(kernel, Grid{64}, 0u, &word, 1u).node();
+  const Node foreign = other->dispatch(kernel, Grid{64}, 0u, &word, 1u);
   CHECK(contains(
       error_of<Error>([&] { recording->dispatch(kernel, Grid{64}, 3u, &word, 1u).after(foreign); }),
       "node 3 after node 0 of another recording"));
@@ -234,8 +234,7 @@ TEST_CASE("declared accesses are planned once, and a patch cannot change a decla
   CHECK(barriers() == "101");
   const auto replaced =
       recording->replace(nodes[1], wide_kernel(0x1000), Grid{64}, 1u, data.data(), 0u)
-          .writes(data.data(), 100)
-          .node();
+          .writes(data.data(), 100);
   CHECK(barriers() == "111");
   CHECK(contains(recording->explain(), "touches what packet 0 touches"));
   recording->replace(replaced, wide_kernel(0x1000), Grid{64}, 1u, data.data() + 100, 0u)
@@ -437,11 +436,10 @@ TEST_CASE(
     nodes.push_back(recording->dispatch(number_kernel(), Grid{64}, i));  // a full chunk
   Node narrow = nodes[0];
   for (uint32_t i = 0; i < 100; ++i) {
-    const auto wide =
-        recording->replace(narrow, wide_kernel(0x2000), Grid{64}, i, nullptr, 0u).node();
+    const auto wide = recording->replace(narrow, wide_kernel(0x2000), Grid{64}, i, nullptr, 0u);
     if (i % 10 == 5)
       CHECK(recording->replay(bench.device.queue(), soon()).wait(soon(), kActiveWait));
-    narrow = recording->replace(wide, number_kernel(), Grid{64}, i).node();
+    narrow = recording->replace(wide, number_kernel(), Grid{64}, i);
     recording->set<0>(nodes[1], i);
   }
   CHECK(bench.ran.size() == 640);
@@ -505,7 +503,7 @@ TEST_CASE("a node with a new grid keeps its fence overrides", "[recording]") {
   const auto recording = bench.recording();
   for (uint32_t i = 0; i < 2; ++i) recording->dispatch(number_kernel(), Grid{64}, i);
   const Node node =
-      recording->dispatch(number_kernel(), Grid{64}, 2u).observed_by(Observer::system).node();
+      recording->dispatch(number_kernel(), Grid{64}, 2u).observed_by(Observer::system);
   recording->dispatch(number_kernel(), Grid{64}, 3u);
   const auto header_of_third = [&] {
     REQUIRE(recording->replay(bench.device.queue(), soon()).wait(soon(), kActiveWait));

@@ -113,7 +113,7 @@ struct World {
   }
 
   std::string place(const void* address) const {
-    const MemoryRange* const range = memory.find(reinterpret_cast<uintptr_t>(address));
+    const detail::MemoryRange* const range = memory.find(reinterpret_cast<uintptr_t>(address));
     return range == nullptr ? "nowhere"
                             : fmt::format("{}+{}", range->name,
                                           reinterpret_cast<uintptr_t>(address) - range->begin);

@@ -153,40 +153,36 @@ TEST_CASE("a pool without any interrupt signal serves completions with event-les
 
 TEST_CASE("a level is high from its high mark until it falls to its low mark", "[pressure]") {
   detail::Gauge gauge;
-  gauge.start(16, {.high_per_cent = 75, .low_per_cent = 25});
+  gauge.start(16);
   const auto high_after = [&](uint32_t in_use) {
     gauge.set(in_use);
     CHECK(gauge.level().in_use == in_use);
     return gauge.level().high;
   };
-  for (const uint32_t in_use : {0u, 4u, 11u, 5u, 11u}) CHECK_FALSE(high_after(in_use));
-  for (const uint32_t in_use : {12u, 16u, 11u, 5u, 6u}) CHECK(high_after(in_use));
-  for (const uint32_t in_use : {4u, 5u, 11u, 0u}) CHECK_FALSE(high_after(in_use));
+  for (const uint32_t in_use : {0u, 4u, 11u, 9u, 11u}) CHECK_FALSE(high_after(in_use));
+  for (const uint32_t in_use : {12u, 16u, 11u, 9u, 10u}) CHECK(high_after(in_use));
+  for (const uint32_t in_use : {8u, 9u, 11u, 0u}) CHECK_FALSE(high_after(in_use));
   CHECK(gauge.level().peak == 16);
   CHECK(gauge.level().capacity == 16);
   CHECK(gauge.level().free() == 16);
 }
 
-TEST_CASE("a level with odd capacity or equal marks never sticks and is not high when unused",
-          "[pressure]") {
+TEST_CASE("a level with odd capacity never sticks and is not high when unused", "[pressure]") {
   for (const uint32_t capacity : {1u, 3u, 7u, 100u}) {
-    for (const WaterMarks marks :
-         {WaterMarks{75, 50}, WaterMarks{50, 50}, WaterMarks{100, 0}, WaterMarks{1, 0}}) {
-      CAPTURE(capacity, marks.high_per_cent, marks.low_per_cent);
-      detail::Gauge gauge;
-      gauge.start(capacity, marks);
-      CHECK_FALSE(gauge.level().high);
-      gauge.set(capacity);
-      CHECK(gauge.level().high);
-      gauge.set(0);
-      CHECK_FALSE(gauge.level().high);
-    }
+    CAPTURE(capacity);
+    detail::Gauge gauge;
+    gauge.start(capacity);
+    CHECK_FALSE(gauge.level().high);
+    gauge.set(capacity);
+    CHECK(gauge.level().high);
+    gauge.set(0);
+    CHECK_FALSE(gauge.level().high);
   }
 }
 
 TEST_CASE("pools report their occupancy and its peak, also between two reads", "[pressure]") {
   Memory memory(8 * 512);
-  KernargPool kernargs(memory.span(), 512, {.high_per_cent = 50, .low_per_cent = 25});
+  KernargPool kernargs(memory.span(), 512);
   KernargPool::Cursor cursor;
   for (int i = 0; i < 6; ++i) (void)kernargs.take(cursor, 512);
   CHECK(kernargs.level().in_use == 6);
@@ -200,7 +196,7 @@ TEST_CASE("pools report their occupancy and its peak, also between two reads", "
   SignalDouble a(0), b(0), c(0);
   a.abi().event_mailbox_ptr = b.abi().event_mailbox_ptr = 0x1000;
   const hsa_signal_t signals[] = {a.handle(), b.handle(), c.handle()};
-  SignalPool pool(signals, {.signals = {.high_per_cent = 100, .low_per_cent = 50}});
+  SignalPool pool(signals);
   const hsa_signal_t first = pool.take(SignalKind::interrupt);
   CHECK_FALSE(pool.level(SignalKind::interrupt).high);
   const hsa_signal_t second = pool.take(SignalKind::interrupt);

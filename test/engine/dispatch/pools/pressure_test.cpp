@@ -150,11 +150,3 @@ TEST_CASE("levels may be read by other threads while the owner submits", "[press
   reader.join();
   CHECK(device.queue().pressure().publications.peak > 0);
 }
-
-TEST_CASE("invalid marks are refused", "[pressure]") {
-  for (const WaterMarks marks : {WaterMarks{0, 0}, WaterMarks{101, 50}, WaterMarks{50, 60}}) {
-    DoubleOptions options;
-    options.queue.marks.publications = marks;
-    CHECK(contains(error_of<Error>([&] { DoubleDevice device(options); }), "a high mark of"));
-  }
-}
