@@ -79,16 +79,6 @@ std::string Queue::report() const {
   return text;
 }
 
-void Queue::save_report(const std::filesystem::path& file) const {
-  detail::BatchQueue& queue = state("Queue::save_report");
-  std::string lines;
-  const bool read = queue.usable() && queue.timeline().while_open([&] {
-    lines = queue.flight_log(detail::FlightScope::all).lines();
-  });
-  if (!read) throw_ended("Queue::save_report", "the last submissions of a queue");
-  detail::save_lines(file, lines, "Queue::save_report");
-}
-
 hsa_queue_t* Queue::handle() const { return state("Queue::handle").handle(); }
 const Agent& Queue::agent() const { return *state("Queue::agent").agent(); }
 uint32_t Queue::ring_size() const { return state("Queue::ring_size").ring_size(); }

@@ -39,7 +39,6 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
-#include <filesystem>
 #include <memory>
 #include <string>
 
@@ -118,9 +117,6 @@ class Queue {
   // thread. Cost: reads the ring; recording itself costs some stores for each submission. Throws
   // Error after the end of the Runtime.
   std::string report() const;
-  // Writes the same as JSON lines, for `aql_dump flight`. Replaces the file as a whole, or writes
-  // to a device or pipe (aql/whole_file.hpp). Throws Error.
-  void save_report(const std::filesystem::path& file) const;
 
   // Not to be used after the Queue's destruction: the HSA queue may then serve another owner.
   hsa_queue_t* handle() const;

@@ -208,6 +208,26 @@ void QueueResources::reclaim_finished(uint32_t limit) noexcept {
   if (reclaimed != 0) publications_level_.set(timeline_.pending());
 }
 
+FlightLog QueueResources::flight_log(FlightScope scope) const {
+  return read_flight_log({.records = flight_,
+                          .writer = *writer_,
+                          .timeline = timeline_,
+                          .agent = agent_ ? agent_->handle() : hsa_agent_t{},
+                          .agent_name = agent_ ? agent_->name() : std::string()},
+                         scope);
+}
+
+std::string QueueResources::first_unfinished() const {
+  const std::string text = timeline_.describe_unfinished();
+  return text.empty() ? text : "; first unfinished: " + text;
+}
+
+std::string QueueResources::flight_name() const {
+  const uint64_t number = handle()->id;
+  return agent_ ? fmt::format("queue {} of {}", number, agent_->name())
+                : fmt::format("queue {}", number);
+}
+
 Pressure QueueResources::pressure() noexcept {
   // First, so that it is not greater than the write index, unless the processor takes packets
   // before the index covers them.

@@ -47,14 +47,7 @@ uint32_t Streams::hardware_queues() const { return state_->queues(); }
 
 std::string Streams::describe() const { return state_->describe(); }
 
-std::string Streams::report() const {
-  return state_->flight_logs("Streams::report", &detail::FlightLog::text);
-}
-
-void Streams::save_report(const std::filesystem::path& file) const {
-  detail::save_lines(file, state_->flight_logs("Streams::save_report", &detail::FlightLog::lines),
-                     "Streams::save_report");
-}
+std::string Streams::report() const { return state_->report(); }
 
 const KernargPlace& Streams::kernargs() const noexcept { return state_->place(); }
 

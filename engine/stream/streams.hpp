@@ -33,7 +33,6 @@
 
 #include <chrono>
 #include <cstdint>
-#include <filesystem>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -100,10 +99,8 @@ class Streams {
   // Every choice made for these streams, with its reason: limits, hardware queues as
   // Queue::describe() gives them, launches, copies. As Runtime::describe(). Throws Error.
   std::string describe() const;
-  // The last launches and markers of each hardware queue, as Queue::report(); save_report() as
-  // Queue::save_report(). Throw Error.
+  // The last launches and markers of each hardware queue, as Queue::report(). Throws Error.
   std::string report() const;
-  void save_report(const std::filesystem::path& file) const;
   // Where kernel arguments are, and why (StreamsOptions::queue.kernargs).
   const KernargPlace& kernargs() const noexcept;
   const Agent& agent() const noexcept;

@@ -205,14 +205,14 @@ void StreamsState::for_each_queue(const std::function<void(StreamQueue&)>& f) {
   for (size_t i = 0; StreamQueue* const next = queue(i); ++i) f(*next);
 }
 
-std::string StreamsState::flight_logs(const char* call, std::string (FlightLog::*as)() const) {
+std::string StreamsState::report() {
   std::string all;
   for_each_queue([&](StreamQueue& queue) {
     const bool read = queue.usable() && queue.timeline().while_open([&] {
-      all += (queue.flight_log(FlightScope::all).*as)();
+      all += queue.flight_log(FlightScope::all).text();
     });
     if (!read)
-      Session::refuse_ended(call, "the last submissions of streams", "their queues",
+      Session::refuse_ended("Streams::report", "the last submissions of streams", "their queues",
                             "make a new Runtime and new Streams");
   });
   return all;

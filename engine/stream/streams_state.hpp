@@ -70,9 +70,8 @@ class StreamsState {
   uint32_t queues();
   // Throws Error.
   std::string describe();
-  // FlightLog::text() or lines() of each queue, one after the other. Throws Error, with `call` as
-  // the failed call, after the end of the Runtime.
-  std::string flight_logs(const char* call, std::string (FlightLog::*as)() const);
+  // FlightLog::text() of each queue, one after the other. Throws Error after the end of the Runtime.
+  std::string report();
 
  private:
   struct Place {

@@ -1,6 +1,5 @@
 // aql_dump: prints packets, ring dumps, traces and the start of kernels as text.
 
-#include "tools/aql_dump/flight_report.hpp"
 #include "tools/aql_dump/input.hpp"
 #include "tools/aql_dump/kernel_report.hpp"
 #include "tools/aql_dump/report.hpp"
@@ -13,12 +12,11 @@ using namespace uptempo;
 int main(int argc, char** argv) {
   support::CommandLine app(
       "aql_dump",
-      "Prints AQL packets, ring dumps, packet traces and flight records as text, and reports rules "
-      "that a packet breaks. Lists what kernels read when they start.");
+      "Prints AQL packets, ring dumps and packet traces as text, and reports rules that a packet "
+      "breaks. Lists what kernels read when they start.");
   app.require_commands(1, 1);
   app.footer(
-      "Exit code: 0 no findings, 1 a packet breaks a rule, a submission is unfinished or the input "
-      "is malformed, 2 usage.");
+      "Exit code: 0 no findings, 1 a packet breaks a rule or the input is malformed, 2 usage.");
   std::string json;
   support::add_json_option(app, json);
   app.allow_options_after_command();
@@ -52,12 +50,6 @@ int main(int argc, char** argv) {
       .output_file()
       .placeholder("FILE|-");
 
-  std::string flight_file;
-  bool only_unfinished = false;
-  auto& flight = app.command("flight", "A queue's last submissions, from Queue::save_report()");
-  flight.option("file", flight_file, "The file, or '-' for standard input").required();
-  flight.flag("--unfinished", only_unfinished, "Only submissions that are not complete");
-
   std::string kernels_file;
   auto& kernels = app.command(
       "kernels", "What each kernel of a code object, bundle or program reads when it starts");
@@ -84,12 +76,6 @@ int main(int argc, char** argv) {
       }
       emit(report.text, report.json);
       return support::exit_ok;
-    }
-    if (flight.parsed()) {
-      const auto lines = aql_dump::trace_from_lines(support::read_input(flight_file), flight_file);
-      const auto report = aql_dump::report_flight(lines, flight_file, only_unfinished);
-      emit(report.text, report.json);
-      return report.unfinished == 0 ? support::exit_ok : support::exit_measured_failure;
     }
     if (kernels.parsed()) {
       const auto report = aql_dump::report_kernels(support::read_input(kernels_file), kernels_file);

@@ -270,21 +270,10 @@ std::string described(const FlightSubmission& submission, uint64_t read_index) {
   return kernels.empty() ? text : text + ", " + kernels;
 }
 
-}  // namespace
+// In the order of FlightState.
+constexpr const char* kStateNames[] = {"complete", "running", "waiting", "failed"};
 
-const char* name_of(FlightState state) noexcept {
-  switch (state) {
-    case FlightState::complete:
-      return "complete";
-    case FlightState::running:
-      return "running";
-    case FlightState::waiting:
-      return "waiting";
-    case FlightState::failed:
-      break;
-  }
-  return "failed";
-}
+}  // namespace
 
 uint64_t FlightSource::claimed() const noexcept {
   // Only a shared cursor may be read by any thread.
@@ -364,7 +353,7 @@ std::string FlightLog::text() const {
     const FlightRecorder::Entry& entry = each.entry;
     const std::string site = site_of(entry.site);
     text += fmt::format("  submission {}{}{}: {}", entry.number, site.empty() ? "" : " at ", site,
-                        name_of(each.state));
+                        kStateNames[static_cast<size_t>(each.state)]);
     if (each.signal) text += fmt::format(", completion signal {}", *each.signal);
     text += fmt::format(", {} packet{}\n", entry.packets, entry.packets == 1 ? "" : "s");
     for (const FlightPackets& packets : each.packets)

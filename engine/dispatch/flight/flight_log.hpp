@@ -1,4 +1,4 @@
-// FlightLog: what a queue's flight recorder and ring say at one moment, as text and as JSON lines.
+// FlightLog: what a queue's flight recorder and ring say at one moment, as text.
 // Private to engine/dispatch, engine/stream and their tests.
 //
 // A snapshot: other threads and the packet processor go on meanwhile, so two lines may be of
@@ -15,7 +15,6 @@
 #include <hsa/hsa.h>
 
 #include <cstdint>
-#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
@@ -43,7 +42,6 @@ struct FlightPackets {
 };
 
 enum class FlightState : uint8_t { complete, running, waiting, failed };
-const char* name_of(FlightState state) noexcept;
 
 struct FlightSubmission {
   FlightRecorder::Entry entry;
@@ -71,8 +69,6 @@ struct FlightLog {
   // The first unfinished submission in one sentence part; empty if none is known. Names several if
   // each of them may be the one that runs or has failed. Requires a log of `unfinished`.
   std::string first_unfinished() const;
-  // JSON lines for aql_dump.
-  std::string lines() const;
 };
 
 // The sources of a log. The timeline, the writer's queue and the recorder must stay alive.
@@ -95,8 +91,5 @@ enum class FlightScope : uint8_t {
   unfinished,
 };
 FlightLog read_flight_log(const FlightSource& source, FlightScope scope);
-
-// Writes the lines to a file, as aql::write_whole_file() with InPlace::written. Throws Error.
-void save_lines(const std::filesystem::path& file, const std::string& lines, const char* call);
 
 }  // namespace uptempo::detail

@@ -4,17 +4,14 @@
 // It has a record for each submission that may be unfinished, so that the one that blocks a queue
 // is never overwritten.
 //
-// A record is written once for each submission, however many packets it has, and for each part of a
-// batch longer than the ring. It holds what the ring does not: the call site, the place on the
-// timeline and the packet indices. It also keeps the first packet's kernel and three headers,
-// because the packet processor sets the headers of taken packets to INVALID, and later packets
-// overwrite their slots. flight_log.hpp reads the rest from the ring.
+// A record is written once for each submission, and for each part of a batch longer than the ring.
+// It holds what the ring does not (engine/DESIGN.md, "Flight recorder"). flight_log.hpp reads the
+// rest from the ring.
 //
 // Thread safety: one writer at a time, the queue's owner. Any thread may read: entries() returns
-// whole records only. A record is not overwritten before `total()` has grown by the number of
-// records since, so a reader compares that number after it has copied the record. Every word is
-// stored with release order and loaded with acquire order, so a reader that sees a word of a later
-// record also sees the number before it. These orders cost nothing on x86.
+// whole records only. A reader compares `total()` after it has copied a record. Every word is stored
+// with release order and loaded with acquire order, so a reader that sees a word of a later record
+// also sees the number before it. These orders cost nothing on x86.
 // Cost: seven stores to lines that no other thread writes. No allocation, lock or load of a packet
 // but of its kernel. 48 bytes for each record.
 #pragma once

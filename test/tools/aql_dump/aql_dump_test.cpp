@@ -12,7 +12,6 @@
 #include <string>
 
 #include "aql/text.hpp"
-#include "engine/dispatch/flight/flight_log.hpp"
 #include "test/support/catch.hpp"
 #include "tools/support/command.hpp"
 
@@ -140,68 +139,6 @@ TEST_CASE("a trace prints event by event with totals per queue", "[aql_dump]") {
   CHECK(json["events"].size() == 4);
   CHECK(json["queues"]["1"]["packets"]["kernel_dispatch"] == 1);
   CHECK(json["queues"]["1"]["completion_signals"] == 1);
-}
-
-// The queue's line, a complete submission and a waiting one.
-detail::FlightLog flight_log() {
-  detail::FlightLog log{.queue = 3,
-                        .agent = "gfx90a",
-                        .ring_size = 64,
-                        .read_index = 3,
-                        .write_index = 5,
-                        .submissions = 2};
-  const auto packets = [](uint64_t first, uint64_t count) {
-    return detail::FlightPackets{.first = first,
-                                 .count = count,
-                                 .content = detail::FlightPackets::Content::whole,
-                                 .packet = good_packet(),
-                                 .kernel = "sort"};
-  };
-  log.last.push_back({.entry = {.number = 1,
-                                .value = 1,
-                                .first = 0,
-                                .packets = 3,
-                                .site = {.file = "a\"b.cpp", .line = 12}},
-                      .state = detail::FlightState::complete,
-                      .packets = {packets(0, 2), {.first = 2, .kernel = "sort"}}});
-  log.last.push_back({.entry = {.number = 2, .value = 2, .first = 3, .packets = 2},
-                      .state = detail::FlightState::waiting,
-                      .signal = 1,
-                      .packets = {packets(3, 2)}});
-  return log;
-}
-
-TEST_CASE("a flight record prints as the queue reports it", "[aql_dump]") {
-  const std::string lines = flight_log().lines();
-  const CommandResult outcome = aql_dump("flight -", lines);
-  CHECK(outcome.exit_code == 1);  // a submission is unfinished
-  const std::string queue =
-      "queue 3 of gfx90a: ring of 64 packets, read index 3, write index 5, 2 submissions\n";
-  const std::string second =
-      "  submission 2: waiting, 2 packets\n"
-      "    packets 3 to 4 kernel_dispatch barrier acquire=system release=system kernel=sort "
-      "grid=[512,1,1] workgroup=[256,1,1] kernarg=0x2000\n"
-      "1 unfinished submissions\n";
-  CHECK(outcome.out ==
-        queue +
-            "  submission 1 at a\"b.cpp:12: complete, 3 packets\n"
-            "    packets 0 to 1 kernel_dispatch barrier acquire=system release=system kernel=sort "
-            "grid=[512,1,1] workgroup=[256,1,1] kernarg=0x2000\n"
-            "    packet 2 overwritten kernel=sort\n" +
-            second);
-  CHECK(aql_dump("flight --unfinished -", lines).out == queue + second);
-  const auto json = nlohmann::json::parse(aql_dump("flight --json - -", lines).out);
-  CHECK(json["unfinished"] == 1);
-  CHECK(json["lines"].size() == 6);
-  CHECK(json["lines"][4]["signal"] == 1);
-
-  detail::FlightLog failed = flight_log();
-  failed.last.pop_back();
-  failed.failure = Failure{.status = HSA_STATUS_ERROR_INVALID_QUEUE, .text = "it broke"};
-  const CommandResult complete = aql_dump("flight -", failed.lines());
-  CHECK(complete.exit_code == 0);
-  CHECK(complete.out.find("  failed: it broke (HSA_STATUS_ERROR_INVALID_QUEUE)\n") !=
-        std::string::npos);
 }
 
 // probes.cl: spin uses the geometry, which version 4 reads from the packet; meet does not;
