@@ -45,30 +45,25 @@ void BatchQueue::refuse_ended(const Publication& publication) {
 }
 
 void BatchQueue::throw_last_refusal(const Publication& publication) const {
-  const std::string pending = fmt::format("{} publications are unfinished", timeline_.pending());
-  const std::string published =
-      publication.published == 0 ? ""
-                                 : fmt::format("; {} of {} packets of this batch are published",
-                                               publication.published, publication.packets.size());
+  std::string in_use = fmt::format("{} publications are unfinished", timeline_.pending());
+  if (lack_ == Lack::ring) in_use = fmt::format("{} are in use", ring_refusal_.occupancy);
+  if (publication.published != 0)
+    in_use += fmt::format("; {} of {} packets of this batch are published", publication.published,
+                          publication.packets.size());
   switch (lack_) {
     case Lack::publications:
       throw_exhausted("place on the timeline", fmt::format("{} publications", timeline_.capacity()),
-                      pending + published);
+                      in_use);
     case Lack::signals:
       throw_exhausted("completion signal",
-                      fmt::format("{} signals", signals_.size(SignalKind::interrupt)),
-                      pending + published);
+                      fmt::format("{} signals", signals_.size(SignalKind::interrupt)), in_use);
     case Lack::timing_signals:
       throw_exhausted("set of timing signals",
-                      fmt::format("{} event-less signals", signals_.event_less()),
-                      pending + published);
-    case Lack::ring:
-    case Lack::none:
-      break;
+                      fmt::format("{} event-less signals", signals_.event_less()), in_use);
+    default:
+      throw_exhausted(fmt::format("run of {} slots in the ring", ring_refusal_.requested),
+                      fmt::format("{} slots", writer_->ring_size()), in_use);
   }
-  throw_exhausted(fmt::format("run of {} slots in the ring", ring_refusal_.requested),
-                  fmt::format("{} slots", writer_->ring_size()),
-                  fmt::format("{} are in use{}", ring_refusal_.occupancy, published));
 }
 
 // Another unfinished publication must not use the caller's completion signal: setting it to 1 again

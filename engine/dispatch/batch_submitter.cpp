@@ -110,13 +110,6 @@ void BatchSubmitter::clear() noexcept {
 
 void BatchSubmitter::raw(const aql::Packet64& packet) {
   detail::BatchState& batch = state("BatchSubmitter::raw");
-  if (aql::packet_type(packet.header()) == aql::PacketType::invalid) {
-    throw Error({.status = HSA_STATUS_ERROR_INVALID_PACKET_FORMAT,
-                 .call = "BatchSubmitter::raw",
-                 .asked = fmt::format("a packet with header 0x{:04x}", packet.header()),
-                 .found = "its type is INVALID: the packet processor would wait for it forever",
-                 .remedy = "give the packet its final header"});
-  }
   batch.make_room();
   batch.publication.put(packet);
 }

@@ -12,21 +12,18 @@
 //   // The same at the lowest cost:
 //   step.dispatch_each(1000, [&](uint32_t i) noexcept { return std::tuple(x, n, i); });
 //
-// dispatch() copies the arguments into a kernarg block and keeps the packet (packet_store.hpp).
-// submit() plans the fences (fence_plan.hpp), reserves (ring slots, signals, a place on the
-// timeline: every step that can fail) and publishes.
-// The batch is empty afterwards and can be reused. In a steady state, submit() makes no allocation,
-// no system call and no HSA call except the doorbell store.
+// dispatch() copies the arguments into a kernarg block and keeps the packet. submit() plans the
+// fences (fence_plan.hpp), reserves (ring slots, signals, a place on the timeline: every step that
+// can fail) and publishes. The batch is empty afterwards and can be reused. In a steady state,
+// submit() makes no allocation, no system call and no HSA call except the doorbell store.
 //
 // Cost: dispatch(kernel, grid, ...) compares kernel and grid with the kernel's last dispatch.
-// Prepared::dispatch() skips that comparison. Prepared::dispatch_each() also keeps the common part
-// of its dispatches in registers and costs a little more than half of that. tools/bench/dispatch
-// measures each form.
+// Prepared skips that, and dispatch_each() costs a little more than half of its dispatch().
+// tools/bench/dispatch measures each form.
 //
 // Waiting: dispatch() may wait for a kernarg block, submit() for ring slots, signals and the
-// timeline. The try_ forms never wait; submit(Deadline) waits until a deadline. A call that runs
-// out of time throws an Error that names the exhausted resource. It leaves no half-written packet
-// and keeps the batch, so the caller can submit again.
+// timeline. The try_ forms never wait. A call that runs out of time throws an Error that names the
+// exhausted resource. It keeps the batch, so the caller can submit again.
 //
 // Longer than the ring: a batch of more packets than the ring less eight slots (longest_run() in
 // writer.hpp) is published in parts, each with a barrier packet and a completion signal at its end.
@@ -39,14 +36,12 @@
 // Thread safety: the thread that owns the queue.
 //
 // Lifetime: kernels and buffers must live until completion. The queue and the Runtime must outlive
-// the use of the batch. If one of them is destroyed first, unsubmitted packets are dropped. After
-// that, every call that adds packets or submits throws Error, also through Prepared; clear(),
-// size(), plan(), explain() and the destructor remain safe. Destroying or clearing an unsubmitted
-// batch has no effect on the queue.
+// the use of the batch. If one of them is destroyed first, unsubmitted packets are dropped, and
+// every call that adds packets or submits throws Error, also through Prepared. Destroying or
+// clearing an unsubmitted batch has no effect on the queue.
 //
 // Moves: packets, Prepared and CommandRef follow a batch that is moved. A moved-from batch may be
-// destroyed, cleared or assigned to and has the size 0; its other functions throw Error. Assigning
-// to a batch destroys what it held.
+// destroyed, cleared or assigned to and has the size 0; its other functions throw Error.
 #pragma once
 
 #include <array>

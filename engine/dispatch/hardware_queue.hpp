@@ -2,12 +2,10 @@
 // engine/stream.
 //
 // HSA queues are kept: the destructor leaves an idle one to the next HardwareQueue of the same
-// agent, ring size and access, and the end of the Runtime destroys all. Apart from queues that have
-// failed, each agent, size and access has as many as were in use at a time. Reason: ROCr 6.1 and
-// newer keep pointers to destroyed queues (GpuAgent::aql_queues_), and read them when the driver
-// refuses memory of the GPU, to this library or to HIP. ROCm/rocm-systems pull request 6631 of June
-// 2026 mends that, but no version number tells whether a ROCr has it. Therefore queues are kept
-// with every ROCr.
+// agent, ring size and access, and the end of the Runtime destroys all. Reason: ROCr 6.1 and newer
+// keep pointers to destroyed queues (GpuAgent::aql_queues_), and read them when the driver refuses
+// memory of the GPU, to this library or to HIP. ROCm/rocm-systems pull request 6631 of June 2026
+// mends that, but no version number tells whether a ROCr has it.
 //
 // A new use goes on at the indices of the last one. Profiling is enabled, the priority is normal
 // and the mask of compute units is that of the new queue, whatever the last use has set.

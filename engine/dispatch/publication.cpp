@@ -1,5 +1,7 @@
 #include "engine/dispatch/detail/publication.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -60,6 +62,12 @@ bool Publication::forget_declarations(uint32_t packet) {
 
 void Publication::put(const aql::Packet64& finished) {
   const aql::HeaderFlags flags = aql::header_flags(finished.header());
+  if (aql::packet_type(finished.header()) == PacketType::invalid)
+    throw Error({.status = HSA_STATUS_ERROR_INVALID_PACKET_FORMAT,
+                 .call = kept ? "Recording::raw" : "BatchSubmitter::raw",
+                 .asked = fmt::format("a packet with header 0x{:04x}", finished.header()),
+                 .found = "its type is INVALID: the packet processor would wait for it forever",
+                 .remedy = "give the packet its final header"});
   // Its kernel is unknown here and may read its packet. Vendor packets may also be dispatches.
   const PacketType type = aql::packet_type(finished.header());
   if (type == PacketType::kernel_dispatch || type == PacketType::vendor_specific)

@@ -98,12 +98,7 @@ SharedQueue::SharedQueue(const Agent& agent, const QueueOptions& options)
 
 detail::SharedHsaQueue& SharedQueue::common(const char* call) const {
   if (common_) return *common_;
-  throw Error(
-      {.status = HSA_STATUS_ERROR_INVALID_QUEUE,
-       .call = call,
-       .asked = "the use of a SharedQueue",
-       .found = "this one was moved from",
-       .remedy = "use the SharedQueue that it was moved to, or assign another one to it first"});
+  detail::refuse_moved(call, "SharedQueue");
 }
 
 Queue SharedQueue::producer() {

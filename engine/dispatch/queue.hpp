@@ -15,9 +15,8 @@
 // learns of errors through the source passed to borrow(). Without one, only deadlines and memory
 // faults reveal a dead queue.
 //
-// Tools: the constructor looks whether a profiler interposes the HSA functions that publish
-// packets. If so, the Queue publishes by these functions alone, and the profiler sees each packet
-// once (ring_access.hpp). Otherwise it writes indices and doorbell directly.
+// Tools: if a profiler interposes the HSA functions that publish packets, the Queue publishes by
+// these functions alone (ring_access.hpp). Otherwise it writes indices and doorbell directly.
 //
 // Lifetime: the destructor waits for the queue's publications up to QueueOptions::drain_timeout,
 // then stops the queue; unfinished publications end with an error. After one second it writes to
@@ -157,9 +156,8 @@ class Queue {
 //     ...
 //   });
 //
-// For programs with more submitting threads than hardware queues, or whose threads work in short
-// turns on one task. The threads share only the ring and commit to it in order, without waiting for
-// each other (aql/shared_ring.hpp).
+// For programs with more submitting threads than hardware queues. The threads share only the ring
+// and commit to it in order, without waiting for each other (aql/shared_ring.hpp).
 //
 // Ordering: a batch that fits in the ring occupies consecutive slots. The batches of one thread
 // keep the order of their submissions; batches of different threads have the order in which they
@@ -169,9 +167,7 @@ class Queue {
 // Threads whose work should overlap use separate HSA queues.
 //
 // A batch longer than the ring is published in parts of half a ring, with packets of other threads
-// possibly between them. Its fence plan remains correct. Fences are agent-wide, so other packets'
-// fences only add to it. Its kernargs and inputs were written before its first packet, and nothing
-// invalidates that packet's system acquire. Its packets wait only for what they declare.
+// possibly between them. Its fence plan remains correct, because fences are agent-wide.
 //
 // Back-pressure: each thread has its own timeline, signals and kernargs. All threads share the
 // ring; free slots go to the first thread that asks. A waiting thread is served next once a ring
@@ -191,11 +187,8 @@ class Queue {
 // BatchSubmitter::complete_with must therefore have no other use until the last of them has been
 // destroyed.
 //
-// Misuse: functions of a moved-from SharedQueue throw Error, except agent(). It may be destroyed or
-// assigned to.
-//
-// Thread safety: any thread may call producer(), also for another thread. Each Queue belongs to one
-// thread at a time.
+// Misuse: as for Queue.
+// Thread safety: any thread may call producer(), also for another thread.
 class SharedQueue {
  public:
   // Creates an HSA queue of `options.packets` packets. The other options apply to each Queue.

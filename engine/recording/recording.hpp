@@ -30,10 +30,10 @@
 // throws Error.
 //
 // Cost: a replay in steady state makes no allocation, no system call and no HSA call except
-// doorbells. One doorbell follows the first `lead` packets, so that execution starts early; each
-// further chunk has one. A patch costs what it changes: for an argument its bytes (with replays in
-// flight, also a copy of the node's block), for a grid or kernel one packet and one block. Only
-// changes that affect fences (accesses, scopes, additional nodes) make the next replay plan again.
+// doorbells: one after the first `lead` packets, so that execution starts early, and one for each
+// further chunk. A patch costs what it changes: for an argument its bytes (with replays in flight,
+// also a copy of the node's block), for a grid or kernel one packet and one block. Only changes
+// that affect fences (accesses, scopes, additional nodes) make the next replay plan again.
 //
 // Thread safety: one owner at a time, which must also own the queue of a replay.
 //
@@ -45,7 +45,6 @@
 //
 // Moves: nodes and replays in flight follow a recording that is moved. A moved-from recording may
 // be destroyed, abandoned or assigned to and has the size 0; its other functions throw Error.
-// Assigning to a recording destroys what it held.
 #pragma once
 
 #include <array>

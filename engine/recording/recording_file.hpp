@@ -11,12 +11,9 @@
 //   const auto force = step->node<const float*, float*, float>(0);
 //   step->replay(queue).wait();
 //
-// Saved: nodes in order, with kernel, grid including dynamic LDS, explicit arguments, declared
-// accesses, dependencies, observers, scopes and without_barrier(); finished packets that are
-// barriers without signals.
-// Not saved: RecordingOptions, which depend on the loading process and are passed to
-// load_recording(); hidden arguments and the plan, which are computed for the loading agent;
-// handles and counts.
+// Saved: nodes in order, with kernel, grid including dynamic LDS, explicit arguments and all
+// declarations; finished packets that are barriers without signals. Not saved: RecordingOptions;
+// hidden arguments and the plan, which are computed for the loading agent; handles and counts.
 //
 // Addresses: a file contains none. Address arguments and declared accesses are saved as offsets
 // into the named ranges of `memory`, null as null. load_recording() looks the names up again; each
@@ -31,9 +28,8 @@
 // means can be saved if its KernelInfo::code is set.
 //
 // Errors: violations of the rules above, and foreign, newer, truncated, damaged or malformed files,
-// throw an Error that names the defect and its position. For any bytes, load_recording() either
-// throws or returns a recording. It does not allocate memory for a size that the file claims but
-// does not contain. No partial recording is returned. Saving to a path replaces the file as a whole
+// throw an Error that names the defect and its position. It does not allocate memory for a size
+// that the file claims but does not contain. Saving to a path replaces the file as a whole
 // (aql/whole_file.hpp, InPlace::refused): after a crash, the old or the new file exists. It keeps
 // the mode, and where the process may, the owner.
 //
@@ -47,8 +43,6 @@
 // needs. A stream may contain several recordings in sequence.
 //
 // Thread safety: that of Recording; saving does not change it.
-// Lifetime: that of Recording.
-// Cost: linear in the nodes, with allocations; for set-up only.
 #pragma once
 
 #include <cstddef>

@@ -249,10 +249,6 @@ void RecordingState::put_packet(uint32_t index, const DispatchShape& shape) {
 void RecordingState::raw(const aql::Packet64& packet) {
   require_not_partly_out("one more packet");
   keep_in_step();
-  if (aql::packet_type(packet.header()) == aql::PacketType::invalid)
-    refuse(fmt::format("a packet with header 0x{:04x}", packet.header()),
-           "its type is INVALID: the packet processor would wait for it forever",
-           "give the packet its final header");
   if (publication_.packets.full()) publication_.packets.grow();
   // Room for the barrier packet of a replay.
   if (nodes_.capacity() < nodes_.size() + 2) nodes_.reserve(2 * (nodes_.size() + 2));

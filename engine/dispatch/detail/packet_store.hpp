@@ -6,10 +6,12 @@
 // doubles, and is kept.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <utility>
 
 #include "aql/packet.hpp"
 
@@ -17,7 +19,7 @@ namespace uptempo::detail {
 
 class PacketStore {
  public:
-  PacketStore();
+  PacketStore() { clear(); }
 
   size_t size() const noexcept { return static_cast<size_t>(next_ - packets_.get()); }
   bool empty() const noexcept { return size() == 0; }
@@ -57,7 +59,15 @@ class PacketStore {
   // Reverts the last add().
   void drop_last() noexcept { --next_; }
   // Strong guarantee.
-  void grow();
+  void grow() {
+    const size_t count = size();
+    auto memory = std::make_unique_for_overwrite<aql::Packet64[]>(2 * capacity_);
+    std::copy_n(packets_.get(), count, memory.get());
+    packets_ = std::move(memory);
+    capacity_ *= 2;
+    next_ = packets_.get() + count;
+    open();
+  }
   // Provides no more room until open() or clear(). Packets stay.
   void close() noexcept { end_ = next_; }
   void open() noexcept { end_ = packets_.get() + capacity_; }
@@ -73,8 +83,9 @@ class PacketStore {
   uintptr_t ring_ = 0;
   size_t mask_ = 0;
   uint64_t first_ = 0;
-  size_t capacity_;
-  std::unique_ptr<aql::Packet64[]> packets_;
+  size_t capacity_ = 64;  // packets
+  std::unique_ptr<aql::Packet64[]> packets_ =
+      std::make_unique_for_overwrite<aql::Packet64[]>(capacity_);
   aql::Packet64* next_;
   aql::Packet64* end_;
 };

@@ -113,7 +113,7 @@ struct Publication {
   // Removes the packet's declarations and its ranges. Returns true if there were any.
   bool forget_declarations(uint32_t packet);
   // Adds a finished packet; its header and completion signal stay as they are. Requires room.
-  // Strong guarantee.
+  // Throws Error for a packet of type INVALID. Strong guarantee.
   void put(const aql::Packet64& finished);
   // Adds a barrier-AND packet without dependencies, with a planned header. Otherwise as put().
   void put_barrier();

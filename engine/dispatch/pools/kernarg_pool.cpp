@@ -23,7 +23,7 @@ bool KernargPool::add_slab(Cursor& cursor, uint64_t size) noexcept {
     cursor.slabs = {fresh, fresh};
   } else if (cursor.blocks == 0) {
     // No unpublished block is in the old slab. Publications that use it hold it themselves.
-    release(cursor.slabs);
+    retire(cursor.slabs);
     cursor.slabs = {fresh, fresh};
   } else {
     slabs_[cursor.slabs.last].next = fresh;
@@ -34,7 +34,7 @@ bool KernargPool::add_slab(Cursor& cursor, uint64_t size) noexcept {
   return true;
 }
 
-void KernargPool::release(Slabs run) noexcept {
+void KernargPool::retire(Slabs run) noexcept {
   for (uint32_t i = run.first; i != kNone;) {
     // Read before the slab is freed. The link after `last` may already lead to slabs of a later
     // publication.
@@ -48,10 +48,8 @@ void KernargPool::release(Slabs run) noexcept {
   }
 }
 
-void KernargPool::retire(Slabs slabs) noexcept { release(slabs); }
-
 void KernargPool::drop(Cursor& cursor) noexcept {
-  release(cursor.slabs);
+  retire(cursor.slabs);
   cursor = {};
 }
 

@@ -61,7 +61,7 @@ class KernargPool {
     return run;
   }
   // Returns the slabs of a completed publication.
-  void retire(Slabs slabs) noexcept;
+  void retire(Slabs run) noexcept;
   // Frees the unpublished blocks of a dropped batch.
   void drop(Cursor& cursor) noexcept;
 
@@ -78,7 +78,6 @@ class KernargPool {
   };
 
   bool add_slab(Cursor& cursor, uint64_t size) noexcept;
-  void release(Slabs run) noexcept;
 
   std::byte* memory_;
   uint32_t slab_bytes_;
