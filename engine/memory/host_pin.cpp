@@ -14,7 +14,7 @@ HostPin::HostPin(const Agent& gpu, void* host, size_t bytes)
   check(
       hsa_amd_memory_lock(host, bytes, &agent, 1, &device_address_), "hsa_amd_memory_lock",
       [&] { return fmt::format("{} bytes of host memory at {}", bytes, fmt::ptr(host)); },
-      "pass memory that is mapped and writable, or use PageablePath::staged");
+      "pass memory that is mapped and writable, or raise CopyLimits::stage_bytes");
   host_.reset(host);
   detail::count(&detail::CounterBlock::pins);
 }

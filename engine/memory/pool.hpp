@@ -15,7 +15,7 @@
 // Not placed: signals. hsa_amd_signal_create takes no agent or pool for the memory; `consumers`
 // only decides whether the signal has an event. ROCr allocates all signals from the kernarg pool of
 // the first CPU agent (runtime.cpp, RegisterAgent, and signal.cpp, SharedSignalPool_t::alloc, at
-// 5.2.3, 6.1.2 and in August 2025). Memory pinned for a copy (PageablePath) stays in the pages
+// 5.2.3, 6.1.2 and in August 2025). Memory pinned for a copy (CopyLimits) stays in the pages
 // where the program has it.
 //
 // Thread safety: any thread. All functions throw Error if HSA does not answer.

@@ -28,8 +28,6 @@ namespace uptempo {
   X(kernarg_blocks, "pooled kernarg blocks published")                                     \
   X(hdp_flushes, "flushes of the HDP after arguments were written to device memory")       \
   X(kernarg_read_backs, "reads of device memory for the same purpose")                     \
-  X(spills, "kernarg blocks larger than a slab, each allocated separately")                \
-  X(spill_bytes, "bytes of these blocks")                                                  \
   X(argument_hits, "launches of a launcher whose arguments were already written")          \
   X(argument_misses, "launches of a launcher that wrote their arguments")                  \
   X(argument_bytes_saved, "bytes of arguments that did not have to be written again")      \

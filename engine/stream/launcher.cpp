@@ -2,8 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <bit>
+#include <cstring>
 #include <utility>
 
+#include "engine/dispatch/pools/kernarg_pool.hpp"
 #include "engine/runtime/counters.hpp"
 #include "engine/runtime/error.hpp"
 #include "engine/stream/copy/retired.hpp"
@@ -11,79 +15,157 @@
 
 namespace uptempo::detail {
 
+bool ArgumentBlock::serves_as_well(const DispatchShape& shape, const StreamQueue& in) noexcept {
+  // The words include the queue's address, if the kernel requests it, and values that depend on the
+  // grid.
+  if (queue == nullptr ||
+      !std::ranges::equal(implicit, shape.implicit, {}, {}, &DispatchShape::Word::value))
+    return false;
+  key = shape.key;
+  queue = &in;
+  return true;
+}
+
+void ArgumentBlocks::make(const KernargMemory& memory, const KernelInfo& kernel,
+                          size_t block_bytes) {
+  std::vector<ArgumentBlock> blocks(memory.size_bytes() / block_bytes);
+  auto shadows = std::make_unique<std::byte[]>(memory.size_bytes());
+  for (size_t i = 0; i < blocks.size(); ++i) {
+    blocks[i].block = memory.data() + i * block_bytes;
+    blocks[i].shadow = shadows.get() + i * block_bytes;
+    blocks[i].implicit.reserve(kernel.arguments.implicit_words().size());
+    blocks[i].uses.expect(4);  // an agent has few queues
+  }
+  blocks_ = std::move(blocks);
+  shadows_ = std::move(shadows);
+  block_bytes_ = block_bytes;
+}
+
+// Blocks that have never been written come first, so that all alternating arguments stay stored.
+ArgumentBlock* ArgumentBlocks::find_free() noexcept {
+  for (size_t i = 0; i < blocks_.size(); ++i) {
+    ArgumentBlock& block = blocks_[hand_];
+    hand_ = (hand_ + 1) % blocks_.size();
+    if (&block != last_ && block.uses.are_over()) return &block;
+  }
+  return last_ != nullptr && last_->uses.are_over() ? last_ : nullptr;
+}
+
+void ArgumentBlocks::write(ArgumentBlock& block, const DispatchShape& shape,
+                           const StreamQueue& queue) noexcept {
+  std::memcpy(block.block, block.shadow, block_bytes_);
+  block.key = shape.key;
+  block.queue = &queue;
+  block.implicit.clear();
+  for (const DispatchShape::Word& word : shape.implicit) block.implicit.push_back(word.value);
+}
+
+void ArgumentBlocks::add_uses(Uses& all) const noexcept {
+  for (const ArgumentBlock& block : blocks_)
+    for (const Completion& use : block.uses.each()) all.add(use);
+}
+
 LauncherCore::LauncherCore(Streams& streams, std::shared_ptr<const KernelInfo> kernel,
-                           const LauncherOptions& options)
+                           uint32_t blocks)
     : streams_(streams.state_),
       kernel_(std::move(kernel)),
-      blocks_(streams_->agent(), *kernel_, options.blocks, streams_->place().is_on_device()),
-      scratch_(kernel_->arguments.explicit_count()),
-      at_end_(RetiredList::of_process().make_place()) {
-  if (options.blocks != 0) return;
-  throw Error({.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
-               .call = "Launcher",
-               .asked = fmt::format("no block for the arguments of kernel '{}'", kernel_->name),
-               .found = "at least one is needed",
-               .remedy = "raise LauncherOptions::blocks, or turn skip_arguments off"});
-}
+      most_blocks_(blocks),
+      at_end_(RetiredList::of_process().make_entry()) {}
 
 LauncherCore::~LauncherCore() {
   Retired& memory = at_end_.front();
   blocks_.add_uses(memory.uses);
-  if (scratch_.last_work.queue != nullptr) memory.uses.add(last_use_of_scratch());
-  memory.kernargs = blocks_.take_memory();
-  memory.buffers = scratch_.take_memory();
+  if (scratch_use_.queue != nullptr) memory.uses.add(last_use_of_scratch());
+  memory.memory = std::move(scratch_);
   memory.owner = &streams_->transfers();
   RetiredList::of_process().add(std::move(at_end_));
   release_retired();
 }
 
-void LauncherCore::launch(Stream& stream, StreamQueue& queue, LaunchReservation&& reserved,
-                          ArgumentBlock& block, uint32_t group_segment) {
+void LauncherCore::make_blocks() {
+  const size_t block_bytes = KernargPool::block_bytes(kernel_->arguments.size_bytes());
+  KernargMemory memory(streams_->agent(), block_bytes * most_blocks_,
+                       streams_->kernargs().is_on_device());
+  blocks_.make(memory, *kernel_, block_bytes);
+  at_end_.front().kernargs = std::move(memory);
+}
+
+bool LauncherCore::try_take_block(const Stream& stream, LaunchReservation& reserved) noexcept {
+  return stream.queue_->try_take_block(reserved);
+}
+
+// The destructor then adds later uses by this queue without allocation.
+void LauncherCore::expect_use(Timeline& queue) {
+  Uses& uses = at_end_.front().uses;
+  if (uses.includes(queue)) return;
+  uses.expect(1);
+  uses.add(completion_of(queue, 0));
+}
+
+void LauncherCore::launch(Stream& stream, LaunchReservation&& reserved, ArgumentBlock& block,
+                          uint32_t group_segment) {
   aql::Packet64 packet;
   aql::store_behind_gate(packet, reserved.shape->packet, block.block, group_segment);
-  if (!block.uses.includes(queue.timeline())) [[unlikely]] {
-    blocks_.expect_first_use(block);
-    at_end_.front().uses.expect(blocks_.use_entries() + 1);  // one for the scratch memory
+  Timeline& timeline = stream.queue_->timeline();
+  if (!block.uses.includes(timeline)) [[unlikely]] {
+    block.uses.expect(1);
+    expect_use(timeline);
   }
-  queue.launch(std::move(reserved), stream.position_, packet);
-  blocks_.note_use(block, completion_of(queue.timeline(), stream.position_.epoch));
-  if (stream.follows_others_) [[unlikely]]
-    stream.note_order();
+  stream.commit(std::move(reserved), packet);
+  blocks_.note_use(block, completion_of(timeline, stream.position_.epoch));
 }
 
 Completion LauncherCore::last_use_of_scratch() const noexcept {
-  const LastWork& last = scratch_.last_work;
-  return completion_of(last.queue->timeline(), last.position.epoch);
+  return completion_of(scratch_use_.queue->timeline(), scratch_use_.position.epoch);
 }
 
 void LauncherCore::begin_arrays(Stream& stream) {
-  if (stream.streams_ != streams_) refuse_stream(stream);
-  constexpr size_t kMoreWaits = 64;  // for queues and engines of these Streams
-  if (at_error_.empty()) at_error_ = RetiredList::of_process().make_place();
-  at_error_.front().uses.expect(stream.waits_.size() + kMoreWaits);
-  if (scratch_.last_work.queue != nullptr && scratch_.stream != stream.number_ &&
-      !is_done(last_use_of_scratch()))
-    stream.follow(scratch_.last_work);
-  scratch_.stream = stream.number_;
+  require(stream);
+  if (scratch_use_.queue != nullptr && !is_done(last_use_of_scratch())) stream.follow(scratch_use_);
+  scratch_.resize(kernel_->arguments.explicit_count());
 }
 
-void LauncherCore::abandon_arrays(const Stream& stream) noexcept {
-  if (!scratch_.empty()) {
-    Retired& memory = at_error_.front();
-    // The open epoch covers all packets of the stream. The last copy by an engine is a wait of it.
-    if (stream.queue_ != nullptr) {
-      Timeline& queue = stream.queue_->timeline();
-      memory.uses.add(completion_of(queue, queue.last_begun() + 1));
-    }
-    for (const Event& event : stream.waits_) memory.uses.add(event.completion());
-    memory.buffers = scratch_.take_memory();
-    memory.owner = &streams_->transfers();
-    RetiredList::of_process().add(std::move(at_error_));
+void* LauncherCore::room(Stream& stream, size_t argument, size_t bytes) {
+  constexpr size_t kLeastBytes = 4096;  // the driver's smallest allocation
+  Allocation& memory = scratch_[argument];
+  if (bytes > memory.size_bytes()) {
+    // Powers of two, so that arrays that grow step by step do not allocate at each step.
+    Allocation larger(*streams_->agent(), MemoryKind::device,
+                      std::bit_ceil(std::max(bytes, kLeastBytes)));
+    if (memory.data() != nullptr) stream.free(std::move(memory));
+    memory = std::move(larger);
   }
-  scratch_.last_work = {};
+  return memory.data();
 }
 
-const Agent& LauncherCore::agent() const noexcept { return *streams_->agent(); }
+// Staged: pinning memory for each copy would cost system calls per launch and would hold the
+// caller's memory beyond the call's return.
+void LauncherCore::copy_in(Stream& stream, size_t argument, std::span<const std::byte> host) {
+  stream.copy(CopyTarget::device(scratch_[argument].data(), host.size()), host, CopyPath::automatic,
+              true);
+}
+
+void LauncherCore::copy_out(Stream& stream, size_t argument, std::span<std::byte> host) {
+  stream.copy(host, CopySource::device(scratch_[argument].data(), host.size()), CopyPath::automatic,
+              true);
+}
+
+void LauncherCore::end_arrays(Stream& stream) {
+  expect_use(stream.queue_->timeline());
+  scratch_use_ = {
+      .queue = stream.queue_, .position = stream.position_, .behind_host = stream.is_behind_host()};
+}
+
+void LauncherCore::abandon_arrays(Stream& stream) noexcept {
+  try {
+    for (Allocation& memory : scratch_)
+      if (memory.data() != nullptr) stream.free(std::move(memory));
+  } catch (...) {  // the rest is not known to be unused before the end of the Runtime
+    for (Allocation& memory : scratch_) memory.leave_to_session();
+  }
+  scratch_.clear();
+  scratch_use_ = {};
+}
 
 void LauncherCore::count_hit() const noexcept {
   CounterBlock& counters = counters_of_this_thread();

@@ -13,22 +13,25 @@
 // previous time, so alternating sets of arguments cost one comparison each.
 //
 // Cost: tools/bench/stream shows the argument size from which skipping is cheaper than writing. For
-// arguments that change with every launch, skipping adds a comparison and a second copy.
-// skip_arguments(false) turns it off; the handle then works like Stream::launch(). The counters
-// argument_hits, argument_misses and argument_bytes_saved (counters.hpp) count the effect.
+// arguments that change with every launch, skipping adds a comparison and a second copy. Without
+// blocks, the handle works like Stream::launch(). The counters argument_hits, argument_misses and
+// argument_bytes_saved (counters.hpp) count the effect.
 //
 // Host arrays: where the kernel takes a pointer, launch() also takes in(x), out(x) or in_out(x) of
-// a vector or span (launch_arrays.hpp). It copies the array to device memory of the handle,
-// launches, and copies back, all in the order of the stream (Stream::copy(), through its staging
-// memory). The host waits once, after the launch, and only if there is an out() or in_out() array.
-// Such arrays are complete when the call returns. A handle that was used on another stream orders
-// the launch after that use.
+// a vector or span.
+//
+//   step.launch(stream, Grid{n}.by(64), out(y), in(x), n);      // x and y: std::vector<float>
+//
+// It copies the array to device memory of the handle, launches, and copies back, all in the order
+// of the stream (Stream::copy(), through its staging memory). The host waits once, after the
+// launch, and only if there is an out() or in_out() array. launch() reads in() arrays before it
+// returns; out() and in_out() arrays hold their results when it returns. Any pageable memory works.
+// A handle that was used on another stream orders the launch after that use.
 //
 // Memory: the first launch that needs scratch memory for arrays allocates it; later ones grow it on
-// demand, and launches without arrays use none. Blocks are allocated on demand from the first
-// launch on, up to LauncherOptions::blocks. In steady state a launch allocates and frees nothing
-// and makes no signal. The destructor does not wait. Memory that launches may still read is freed
-// after they have completed, as by Stream::free().
+// demand, and launches without arrays use none. The first launch allocates all blocks. In steady
+// state a launch allocates and frees nothing and makes no signal. The destructor does not wait.
+// Memory that launches may still read is freed after they have completed, as by Stream::free().
 //
 // Order, visibility, back-pressure and errors are those of Stream::launch(). Kernels must not write
 // to their kernarg block (no compiler produces such a kernel): the next launch that shares the
@@ -40,87 +43,149 @@
 // keep the Program or a Kernel if the handle may be destroyed earlier.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <list>
 #include <memory>
+#include <ranges>
+#include <span>
 #include <tuple>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
+#include "engine/memory/pool.hpp"
 #include "engine/program/grid.hpp"
 #include "engine/program/program.hpp"
 #include "engine/stream/detail/argument_blocks.hpp"
-#include "engine/stream/launch_arrays.hpp"
 #include "engine/stream/stream.hpp"
 #include "engine/stream/streams.hpp"
 
 namespace uptempo {
 
-struct LauncherOptions {
-  bool skip_arguments = true;
-  uint32_t blocks = 8;  // kept at most
+namespace detail {
+
+enum class ArrayWay : uint8_t { in, out, in_out };
+
+template <class T, ArrayWay W>
+struct HostArray {
+  using value_type = std::remove_const_t<T>;
+  static constexpr bool kGoesIn = W != ArrayWay::out;
+  static constexpr bool kComesOut = W != ArrayWay::in;
+  std::span<T> memory;
 };
+
+template <class T>
+inline constexpr bool is_host_array = false;
+template <class T, ArrayWay W>
+inline constexpr bool is_host_array<HostArray<T, W>> = true;
+
+// True if a kernel parameter accepts the argument: a value, or, for a pointer, an array of its
+// element type.
+template <class Given, class Parameter>
+constexpr bool can_be_given() {
+  if constexpr (is_host_array<Given>) {
+    return std::is_pointer_v<Parameter> &&
+           std::is_same_v<typename Given::value_type,
+                          std::remove_cv_t<std::remove_pointer_t<Parameter>>>;
+  } else {
+    return std::is_convertible_v<const Given&, Parameter>;
+  }
+}
+
+template <ArrayWay W, class T, size_t N>
+HostArray<T, W> host_array(std::span<T, N> memory) {
+  return {memory};
+}
+
+}  // namespace detail
+
+// An array that the kernel reads: any contiguous range (a vector, an array, a span).
+template <std::ranges::contiguous_range R>
+auto in(const R& range) {
+  return detail::host_array<detail::ArrayWay::in>(
+      std::span<const std::ranges::range_value_t<R>>(range));
+}
+// An array that the kernel fills. Elements that the kernel does not write are undefined.
+template <std::ranges::contiguous_range R>
+auto out(R&& range) {
+  return detail::host_array<detail::ArrayWay::out>(std::span(range));
+}
+// An array that the kernel reads and writes.
+template <std::ranges::contiguous_range R>
+auto in_out(R&& range) {
+  return detail::host_array<detail::ArrayWay::in_out>(std::span(range));
+}
 
 namespace detail {
 
 struct Retired;
+class KernargMemory;
 
 // The part of a Launcher that does not depend on the argument types.
 class LauncherCore {
  public:
-  LauncherCore(Streams& streams, std::shared_ptr<const KernelInfo> kernel,
-               const LauncherOptions& options);
+  LauncherCore(Streams& streams, std::shared_ptr<const KernelInfo> kernel, uint32_t blocks);
   ~LauncherCore();
   LauncherCore(const LauncherCore&) = delete;
   LauncherCore& operator=(const LauncherCore&) = delete;
 
-  const KernelInfo& kernel() const noexcept { return *kernel_; }
-  ArgumentBlocks& blocks() noexcept { return blocks_; }
-
-  // The queue for the stream's next packet. Throws Error for a stream of other Streams.
-  StreamQueue& prepare(Stream& stream) const {
+  // Throws Error for a stream of other Streams.
+  void require(const Stream& stream) const {
     if (stream.streams_ != streams_) [[unlikely]]
       refuse_stream(stream);
-    return stream.prepare();
   }
-  void launch(Stream& stream, StreamQueue& queue, LaunchReservation&& reserved,
-              aql::Packet64& packet) {
-    detail::launch(queue, std::move(reserved), stream.position_, packet);
-    if (stream.follows_others_) [[unlikely]]
-      stream.note_order();
+  bool keeps_blocks() const noexcept { return most_blocks_ != 0; }
+  ArgumentBlocks& blocks() noexcept { return blocks_; }
+
+  // Reserves a launch without a block. Throws Error, also for a stream of other Streams.
+  LaunchReservation reserve(Stream& stream, const LaunchGrid& on) {
+    require(stream);
+    if (blocks_.empty()) [[unlikely]]
+      make_blocks();  // not under the queue's lock: it may take long
+    return stream.reserve(*kernel_, on, false);
   }
-  // The same for a dispatch that reads `block`.
-  void launch(Stream& stream, StreamQueue& queue, LaunchReservation&& reserved,
-              ArgumentBlock& block, uint32_t group_segment);
-  // Call before scratch memory is used on a stream. Orders the stream after a use on another one.
+  static StreamQueue& queue_of(const Stream& stream) noexcept { return *stream.queue_; }
+  // Takes a block of the queue after all. Returns false if none is free.
+  static bool try_take_block(const Stream& stream, LaunchReservation& reserved) noexcept;
+  static void launch(Stream& stream, LaunchReservation&& reserved, aql::Packet64& packet) noexcept {
+    stream.commit(std::move(reserved), packet);
+  }
+  // The same for a dispatch that reads `block`. Throws std::bad_alloc.
+  void launch(Stream& stream, LaunchReservation&& reserved, ArgumentBlock& block,
+              uint32_t group_segment);
+
+  // Scratch memory for array arguments: one allocation per argument, which grows on demand. Call
+  // begin_arrays() before a use: it orders the stream after a use on another one.
   void begin_arrays(Stream& stream);
+  // A buffer that is too small is freed in stream order.
+  void* room(Stream& stream, size_t argument, size_t bytes);
+  void copy_in(Stream& stream, size_t argument, std::span<const std::byte> host);
+  void copy_out(Stream& stream, size_t argument, std::span<std::byte> host);
   // Records that the stream's last launch uses the scratch memory.
-  void end_arrays(Stream& stream) {
-    scratch_.last_work = {.queue = stream.queue_,
-                          .position = stream.position_,
-                          .behind_host = stream.is_behind_host()};
-  }
+  void end_arrays(Stream& stream);
   // Call after an error. The scratch memory is freed after all that the stream has submitted.
-  void abandon_arrays(const Stream& stream) noexcept;
-  LaunchScratch& scratch() noexcept { return scratch_; }
-  const Agent& agent() const noexcept;
+  void abandon_arrays(Stream& stream) noexcept;
 
   void count_hit() const noexcept;
   void count_miss() const noexcept;
 
  private:
   [[noreturn]] void refuse_stream(const Stream& stream) const;
+  void make_blocks();
+  void expect_use(Timeline& queue);
   // Requires a last use of the scratch memory.
   Completion last_use_of_scratch() const noexcept;
 
   const std::shared_ptr<StreamsState> streams_;
   const std::shared_ptr<const KernelInfo> kernel_;
+  const uint32_t most_blocks_;
   ArgumentBlocks blocks_;
-  LaunchScratch scratch_;
-  // Places for what the destructor and abandon_arrays() give back, so that they need no memory.
-  std::list<Retired> at_end_, at_error_;
+  std::vector<Allocation> scratch_;
+  LastWork scratch_use_;  // no queue: nothing is unfinished
+  // What the destructor leaves to the list of retired memory: it has the blocks, and room for their
+  // uses.
+  std::list<Retired> at_end_;
 };
 
 }  // namespace detail
@@ -128,12 +193,12 @@ class LauncherCore {
 template <class... Args>
 class Launcher {
  public:
-  // Throws Error if `options.blocks` is 0.
-  Launcher(Streams& streams, const Kernel<Args...>& kernel, const LauncherOptions& options = {})
-      : core_(streams, kernel.shared_info(), options),
+  // Keeps the arguments of up to `blocks` launches; 0: of none. Throws Error.
+  Launcher(Streams& streams, const Kernel<Args...>& kernel, uint32_t blocks = 8)
+      : core_(streams, kernel.shared_info(),
+              kernel.info().arguments.explicit_count() != 0 ? blocks : 0),
         kernel_(kernel),
-        places_(kernel_.info().arguments),
-        skips_(can_skip(options.skip_arguments)) {}
+        places_(kernel_.info().arguments) {}
 
   // Throws Error as Stream::launch(), for a stream of other Streams, and when memory is exhausted.
   void launch(Stream& stream, const detail::LaunchGrid& on,
@@ -164,38 +229,15 @@ class Launcher {
     }
   }
 
-  // Kept arguments stay valid.
-  void skip_arguments(bool on) noexcept { skips_ = can_skip(on); }
-
   const Kernel<Args...>& kernel() const noexcept { return kernel_; }
-  // Blocks that have been allocated so far.
-  size_t blocks() noexcept { return core_.blocks().size(); }
 
  private:
-  bool can_skip(bool on) const noexcept {
-    return on && kernel_.info().arguments.explicit_count() != 0;
-  }
-  // True if the block holds these explicit arguments. `group_segment` is then the dispatch's.
-  bool holds(const std::byte* shadow, const detail::DispatchShape& shape, uint32_t& group_segment,
-             const Args&... args) const noexcept {
-    group_segment = shape.packet.group_segment_size();
-    return places_.holds(shadow, group_segment, args...);
-  }
-  uint32_t fill(std::byte* shadow, const detail::DispatchShape& shape,
-                const Args&... args) const noexcept {
-    shape.put_implicit(shadow);
-    uint32_t group_segment = shape.packet.group_segment_size();
-    places_.store(shadow, group_segment, args...);
-    return group_segment;
-  }
-
   template <class Arg, class Given>
   Arg put_in(Stream& stream, size_t argument, const Given& given) {
     if constexpr (detail::is_host_array<Given>) {
       const auto memory = std::as_bytes(given.memory);
-      const Arg room = reinterpret_cast<Arg>(
-          core_.scratch().room(stream, core_.agent(), argument, memory.size()));
-      if constexpr (Given::kGoesIn) core_.scratch().copy_in(stream, argument, memory);
+      const Arg room = static_cast<Arg>(core_.room(stream, argument, memory.size()));
+      if constexpr (Given::kGoesIn) core_.copy_in(stream, argument, memory);
       return room;
     } else {
       return given;
@@ -203,9 +245,8 @@ class Launcher {
   }
   template <class Given>
   void put_out(Stream& stream, size_t argument, const Given& given) {
-    if constexpr (detail::is_host_array<Given>)
-      if constexpr (Given::kComesOut)
-        core_.scratch().copy_out(stream, argument, std::as_writable_bytes(given.memory));
+    if constexpr (comes_out<Given>())
+      core_.copy_out(stream, argument, std::as_writable_bytes(given.memory));
   }
   template <class Given>
   static constexpr bool comes_out() {
@@ -216,52 +257,48 @@ class Launcher {
   detail::LauncherCore core_;
   const Kernel<Args...> kernel_;
   const detail::ArgumentPlaces<Args...> places_;
-  bool skips_;
 };
 
 template <class... Args>
 void Launcher<Args...>::launch(Stream& stream, const detail::LaunchGrid& on,
                                const std::type_identity_t<Args>&... args) {
   detail::require_arguments<Args...>(kernel_.info(), on.grid.lds_bytes, args...);
-  detail::StreamQueue& queue = core_.prepare(stream);
-  detail::ArgumentBlocks& blocks = core_.blocks();
-  if (!skips_) return stream.launch(kernel_, on, args...);
-  for (;;) {
-    detail::LaunchReservation reserved = detail::reserve_launch_at(queue, kernel_.info(), on.grid);
-    reserved.site = on.site;
-    uint32_t group_segment = 0;
-    detail::ArgumentBlock* block =
-        blocks.find(*reserved.shape, queue, [&](const std::byte* shadow) {
-          return holds(shadow, *reserved.shape, group_segment, args...);
-        });
-    if (block != nullptr) {
-      core_.count_hit();
-      reserved.wrote_arguments = false;
-      return core_.launch(stream, queue, std::move(reserved), *block, group_segment);
-    }
-    block = blocks.find_free();
-    if (block != nullptr) {
-      group_segment = fill(block->shadow, *reserved.shape, args...);
-      blocks.write(*block, *reserved.shape, queue);
-      core_.count_miss();
-      return core_.launch(stream, queue, std::move(reserved), *block, group_segment);
-    }
-    if (blocks.can_grow()) {  // not under the queue's lock: it may take long
-      reserved.lock.unlock();
-      blocks.grow();
-      continue;
-    }
-    if (!detail::try_take_block(queue, reserved)) {
-      reserved.lock.unlock();
-      stream.launch(kernel_, on, args...);
-      return core_.count_miss();
-    }
-    core_.count_miss();
-    aql::Packet64 packet;
-    detail::write_dispatch(packet, reserved.block, *reserved.shape, reserved.shape->packet, places_,
-                           args...);
-    return core_.launch(stream, queue, std::move(reserved), packet);
+  if (!core_.keeps_blocks()) {
+    core_.require(stream);
+    return stream.launch(kernel_, on, args...);
   }
+  detail::LaunchReservation reserved = core_.reserve(stream, on);
+  detail::ArgumentBlocks& blocks = core_.blocks();
+  const detail::DispatchShape& shape = *reserved.shape;
+  uint32_t group_segment = 0;
+  detail::ArgumentBlock* block =
+      blocks.find(shape, core_.queue_of(stream), [&](const std::byte* shadow) {
+        group_segment = shape.packet.group_segment_size();
+        return places_.holds(shadow, group_segment, args...);
+      });
+  if (block != nullptr) {
+    core_.count_hit();
+    reserved.wrote_arguments = false;
+    return core_.launch(stream, std::move(reserved), *block, group_segment);
+  }
+  block = blocks.find_free();
+  if (block != nullptr) {
+    shape.put_implicit(block->shadow);
+    group_segment = shape.packet.group_segment_size();
+    places_.store(block->shadow, group_segment, args...);
+    blocks.write(*block, shape, core_.queue_of(stream));
+    core_.count_miss();
+    return core_.launch(stream, std::move(reserved), *block, group_segment);
+  }
+  if (core_.try_take_block(stream, reserved)) {
+    aql::Packet64 packet;
+    detail::write_dispatch(packet, reserved.block, shape, shape.packet, places_, args...);
+    core_.launch(stream, std::move(reserved), packet);
+  } else {
+    reserved.lock.unlock();
+    stream.launch(kernel_, on, args...);
+  }
+  core_.count_miss();
 }
 
 }  // namespace uptempo

@@ -8,7 +8,6 @@
 #include "engine/completion/timeline/kept_times.hpp"
 #include "engine/runtime/counters.hpp"
 #include "engine/runtime/error.hpp"
-#include "engine/stream/copier.hpp"
 #include "engine/stream/streams_state.hpp"
 
 namespace uptempo {
@@ -25,17 +24,14 @@ Stream::Stream(Streams& streams, const StreamOptions& options)
 
 Stream::Stream(std::shared_ptr<StreamsState> streams, const StreamOptions& options, bool is_default)
     : streams_(std::move(streams)),
-      number_(streams_->next_stream_number()),
       options_(options),
-      follows_others_(streams_->options().default_order == DefaultStreamOrder::legacy &&
-                      options.blocking),
+      follows_others_(streams_->options().legacy_default && options.blocking),
       is_default_(is_default) {
   waits_.reserve(8);
 }
 
 Stream::Stream(Stream&& other) noexcept
     : streams_(std::move(other.streams_)),
-      number_(other.number_),
       options_(std::move(other.options_)),
       queue_(std::exchange(other.queue_, nullptr)),
       position_(std::exchange(other.position_, {})),
@@ -55,23 +51,29 @@ Stream& Stream::operator=(Stream&& other) noexcept {
 
 Stream::~Stream() {
   detail::release_retired();
-  if (streams_ == nullptr) return;
-  if (owns_queue_) {
-    streams_->give_back_own_queue(*queue_);
-  } else if (queue_ != nullptr) {
-    streams_->leave(*queue_);
-  }
+  if (streams_ != nullptr && queue_ != nullptr) streams_->leave(*queue_);
 }
 
 void Stream::refuse_moved(const char* call) { detail::refuse_moved(call, "Stream"); }
 
 void Stream::take_queue() {
-  if (queue_ == nullptr) queue_ = &streams_->place(options_.priority, options_.cu_mask);
+  if (queue_ == nullptr) queue_ = &streams_->join(options_, false);
 }
 
 const Agent& Stream::agent() const {
   require_here("Stream::agent");
   return *streams_->agent();
+}
+
+detail::LaunchReservation Stream::reserve(const KernelInfo& kernel, const detail::LaunchGrid& on,
+                                          bool takes_block) {
+  return prepare().reserve(kernel, on, takes_block);
+}
+
+void Stream::commit(detail::LaunchReservation&& reserved, aql::Packet64& packet) noexcept {
+  queue_->launch(std::move(reserved), position_, packet);
+  if (follows_others_) [[unlikely]]
+    note_order();
 }
 
 void Stream::begin_packet() {
@@ -87,7 +89,7 @@ void Stream::choose_queue() {
   if (owns_queue_) {
     if (!is_behind_host()) leave_own_queue();
   } else if (queue_->busy() || queue_->failed()) {
-    queue_ = &streams_->place_again(*queue_);
+    queue_ = &streams_->rejoin(*queue_);
   }
 }
 
@@ -127,30 +129,25 @@ void Stream::note_order() noexcept {
   }
 }
 
-void Stream::move_to(StreamQueue& queue) {
-  if (!position_.empty()) add(queue_->event_for(position_));
-  position_ = {};
-  queue_ = &queue;
-}
-
 void Stream::take_own_queue() {
   if (owns_queue_) return;
-  StreamQueue& own = streams_->take_own_queue(options_.priority, options_.cu_mask);
-  StreamQueue& shared = *queue_;
+  StreamQueue& own = streams_->join(options_, true);
   try {
-    move_to(own);
+    if (!position_.empty()) add(queue_->event_for(position_));
   } catch (...) {
-    streams_->give_back_own_queue(own);
+    streams_->leave(own);
     throw;
   }
-  streams_->leave(shared);
+  streams_->leave(*queue_);
+  position_ = {};
+  queue_ = &own;
   owns_queue_ = true;
 }
 
 void Stream::leave_own_queue() noexcept {
   try {
-    StreamQueue& shared = streams_->place(options_.priority, options_.cu_mask);
-    streams_->give_back_own_queue(*queue_);
+    StreamQueue& shared = streams_->join(options_, false);
+    streams_->leave(*queue_);
     queue_ = &shared;
     owns_queue_ = false;
   } catch (const std::exception&) {

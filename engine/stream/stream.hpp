@@ -21,11 +21,6 @@
 // fine-grained memory (PinnedBuffer, KernargBuffer). After writing coarse-grained memory while the
 // stream has work, call host_wrote().
 //
-// Large arguments: arguments larger than a kernarg slab (QueueOptions::kernarg_slab_bytes) get a
-// separate block, which is reused when the kernel is complete. Only the first such launches of a
-// size allocate. StreamsOptions::spill_bytes limits these blocks. A launch that finds too little
-// free waits as described under Back-pressure; a kernel that exceeds the whole limit is refused.
-//
 // Waiting for signals: after(signal) stops the stream until the signal is zero, which is usually
 // the host's action. This also stops the hardware queue, so the stream gets a queue of its own, or
 // the call is refused (StreamsOptions::own_queues). The same applies to a stream that waits for an
@@ -58,11 +53,9 @@
 #include "engine/program/grid.hpp"
 #include "engine/program/program.hpp"
 #include "engine/runtime/signal.hpp"
-#include "engine/stream/copy/copy_ends.hpp"
-#include "engine/stream/event/event.hpp"
-#include "engine/stream/event/timed_event.hpp"
+#include "engine/stream/copy/copy_memory.hpp"
 #include "engine/stream/queue/detail/launch_reservation.hpp"
-#include "engine/stream/queue/stream_priority.hpp"
+#include "engine/stream/queue/event.hpp"
 #include "engine/stream/streams.hpp"
 
 namespace uptempo {
@@ -97,21 +90,18 @@ class Stream {
   Stream& operator=(Stream&& other) noexcept;
 
   // Throws Error for a geometry or an amount of group memory that kernel or agent cannot run, for
-  // Arguments that do not fit (arguments.hpp), if no room becomes available in time, and if the
-  // queue has failed. Pass a Grid: its conversion to LaunchGrid adds the calling line, for reports.
+  // Arguments that do not fit (arguments.hpp), for arguments larger than a kernarg slab
+  // (QueueOptions::kernarg_slab_bytes), if no room becomes available in time, and if the queue has
+  // failed. Pass a Grid: its conversion to LaunchGrid adds the calling line, for reports.
   template <class... Args>
   void launch(const Kernel<Args...>& kernel, const detail::LaunchGrid& on,
               const std::type_identity_t<Args>&... args) {
     detail::require_arguments<Args...>(kernel.info(), on.grid.lds_bytes, args...);
-    detail::StreamQueue& queue = prepare();
-    detail::LaunchReservation reserved = detail::reserve_launch(queue, kernel.info(), on.grid);
-    reserved.site = on.site;
+    detail::LaunchReservation reserved = reserve(kernel.info(), on, true);
     aql::Packet64 packet;
     detail::write_dispatch(packet, reserved.block, *reserved.shape, reserved.shape->packet,
                            detail::ArgumentPlaces<Args...>(kernel.info().arguments), args...);
-    detail::launch(queue, std::move(reserved), position_, packet);
-    if (follows_others_) [[unlikely]]
-      note_order();
+    commit(std::move(reserved), packet);
   }
 
   // Returns an event that completes when all earlier work of the stream is complete.
@@ -137,18 +127,20 @@ class Stream {
   void signal(const Signal& signal) { this->signal(signal.handle(), signal.lend()); }
   void signal(hsa_signal_t signal) { this->signal(signal, detail::SignalLoan()); }
 
-  // Copies and fills in stream order. copy_ends.hpp describes ends, paths, and when pageable memory
-  // is read and written. Return the path used; CopyPath::automatic if there was nothing to do. They
-  // do not wait for the device, except under back-pressure. Throw Error if sizes do not match, if
-  // the requested path cannot do the copy, and like launch().
-  CopyPath copy(const CopyTarget& to, const CopySource& from, const CopyOptions& options = {});
+  // Copies and fills in stream order. copy_memory.hpp describes targets, sources, paths, and when
+  // pageable memory is read and written. Return the path used; CopyPath::automatic if there was
+  // nothing to do. They do not wait for the device, except under back-pressure. Throw Error if
+  // sizes do not match, if the requested path cannot do the copy, and like launch().
+  CopyPath copy(const CopyTarget& to, const CopySource& from, CopyPath path = CopyPath::automatic) {
+    return copy(to, from, path, false);
+  }
   CopyPath copy_2d(const CopyTarget& to, const CopySource& from, const CopyRows& rows,
-                   const CopyOptions& options = {});
+                   CopyPath path = CopyPath::automatic);
   // Fills the target with a pattern of 1, 2, 4, 8 or 16 bytes. The target, or each row, must hold a
   // whole number of patterns.
   template <class T>
   CopyPath fill(const CopyTarget& to, const T& pattern, CopyPath path = CopyPath::automatic) {
-    const size_t bytes = to.end().size_bytes;
+    const size_t bytes = to.range().size_bytes;
     return fill_2d(to, {.width_bytes = bytes, .height = 1, .to_pitch = bytes}, pattern, path);
   }
   template <class T>
@@ -200,25 +192,25 @@ class Stream {
   Stream(std::shared_ptr<detail::StreamsState> streams, const StreamOptions& options,
          bool is_default);
 
-  // Returns the queue for the stream's next packet, after publishing the waits that must precede
-  // it.
-  detail::StreamQueue& prepare() {
-    if (position_.empty() || !waits_.empty() || follows_others_) [[unlikely]]
-      begin_packet();
-    return *queue_;
-  }
+  // The steps of a launch: the stream's next packet, after the waits that must precede it, and its
+  // publication. Without a block, the caller has one. Throws Error.
+  detail::LaunchReservation reserve(const KernelInfo& kernel, const detail::LaunchGrid& on,
+                                    bool takes_block);
+  void commit(detail::LaunchReservation&& reserved, aql::Packet64& packet) noexcept;
   void after(hsa_signal_t signal, detail::SignalLoan loan, SignalSetBy setter);
   void signal(hsa_signal_t signal, detail::SignalLoan loan);
+
   struct Transfer;
   CopyPath fill_with(const CopyTarget& to, const CopyRows& rows, const void* pattern,
                      size_t pattern_bytes, CopyPath path);
-  CopyPath put(Transfer transfer, const CopyOptions& options);
+  // `always_staged`: pageable memory of any size is read at once.
+  CopyPath copy(const CopyTarget& to, const CopySource& from, CopyPath path, bool always_staged);
+  CopyPath put(Transfer transfer, CopyPath asked);
   CopyPath path_for(const Transfer& transfer, CopyPath asked);
   void expect_kernel(const Transfer& transfer);
   bool is_known_idle();
   Completion begin(const Transfer& transfer, CopyPath path);
-  void launch_copy(const Transfer& transfer);
-  void launch_fill(const Transfer& transfer);
+  void launch_transfer(const Transfer& transfer);
   void carry_out_on_host(const Transfer& transfer);
   void put_staged(const Transfer& transfer, CopyPath path);
   void put_staged_part(const Transfer& part, CopyPath path,
@@ -235,6 +227,13 @@ class Stream {
   }
   [[noreturn]] static void refuse_moved(const char* call);
   void take_queue();
+  // Returns the queue for the stream's next packet, after publishing the waits that must precede
+  // it.
+  detail::StreamQueue& prepare() {
+    if (position_.empty() || !waits_.empty() || follows_others_) [[unlikely]]
+      begin_packet();
+    return *queue_;
+  }
   void begin_packet();
   void choose_queue();
   void put_waits();
@@ -243,7 +242,6 @@ class Stream {
   void follow_default();
   void follow(detail::LastWork last_work);
   void note_order() noexcept;
-  void move_to(detail::StreamQueue& queue);
   void take_own_queue();
   void leave_own_queue() noexcept;
   void add(const Event& event);
@@ -254,7 +252,6 @@ class Stream {
   bool for_all_work(const char* call, F&& is_over);
 
   std::shared_ptr<detail::StreamsState> streams_;  // null: moved from
-  uint64_t number_;                                // unique among the streams of these Streams
   StreamOptions options_;
   detail::StreamQueue* queue_ = nullptr;
   detail::StreamPosition position_;
@@ -266,6 +263,59 @@ class Stream {
   bool is_default_ = false;
   // Sequence number of the default stream that this stream's packets have followed.
   uint64_t default_followed_ = 0;
+};
+
+// Copies and fills that are complete when the call returns.
+//
+//   Copier copier{gpu};
+//   copier.copy(keys, host);    // std::vector, array, span or PinnedBuffer to DeviceBuffer
+//   copier.fill(keys, 7u);
+//   copier.copy(host, keys);    // and back
+//
+// It is a Stream of its own Streams that waits for each call. Kernels make no copies, so that a
+// Copier takes a hardware queue with its first fill only. Programs with a Stream need no Copier.
+//
+// Order: a copy sees what the device wrote before a completion that the caller has observed, and
+// device work that is submitted later sees what it wrote.
+// Errors: as Stream::copy() and synchronize(). A memory fault and the loss of the GPU end copies
+// and fills with an Error, within a quarter of a second; later ones throw at once.
+//
+// Thread safety: one thread at a time per Copier.
+// Lifetime: as for a Stream. Memory of a copy that a fault has ended must live until the end of the
+// Runtime.
+class Copier {
+ public:
+  // Throws Error.
+  explicit Copier(const Agent& gpu)
+      : streams_(gpu, {.copies = {.kernel_bytes = 0, .staging_bytes = 512 << 10}}),
+        stream_(streams_.state_, {}, false) {}
+
+  // Return the path used. Throw Error.
+  CopyPath copy(const CopyTarget& to, const CopySource& from) {
+    return finish([&] { return stream_.copy(to, from); });
+  }
+  template <class T>
+  CopyPath fill(const CopyTarget& to, const T& pattern) {
+    return finish([&] { return stream_.fill(to, pattern); });
+  }
+
+ private:
+  // Waits, also for the parts that had begun before an exception.
+  template <class Begin>
+  CopyPath finish(Begin&& begin) {
+    try {
+      const CopyPath path = begin();
+      stream_.synchronize();
+      return path;
+    } catch (...) {
+      wait_for_begun();
+      throw;
+    }
+  }
+  void wait_for_begun() noexcept;
+
+  Streams streams_;
+  Stream stream_;
 };
 
 }  // namespace uptempo

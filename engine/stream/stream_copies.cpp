@@ -18,9 +18,9 @@ namespace uptempo {
 
 using detail::copy_rows_on_host;
 using detail::CopyDirection;
-using detail::CopyEnd;
 using detail::CopyLane;
 using detail::CopyPlace;
+using detail::CopyRange;
 using detail::count;
 using detail::CounterBlock;
 using detail::direction_of;
@@ -33,10 +33,11 @@ using detail::Transfers;
 
 // A copy or fill in preparation. Contiguous rows are merged into one.
 struct Stream::Transfer {
-  CopyEnd to;
-  CopyEnd from;  // no data: a fill
+  CopyRange to;
+  CopyRange from;  // no data: a fill
   CopyRows rows;
   std::array<uint64_t, 2> pattern{};
+  bool always_staged = false;
 
   bool is_fill() const noexcept { return from.data == nullptr; }
   size_t bytes() const noexcept { return rows.width_bytes * rows.height; }
@@ -49,6 +50,17 @@ struct Stream::Transfer {
     return fmt::format("a copy of {} from {} to {}", shape, name_of(from.place), name_of(to.place));
   }
 };
+
+std::string_view name_of(CopyPath path) noexcept {
+  constexpr std::string_view kNames[] = {"automatic", "engine", "kernel", "host"};
+  return kNames[static_cast<size_t>(path)];
+}
+
+std::string_view detail::name_of(CopyPlace place) noexcept {
+  constexpr std::string_view kNames[] = {"device memory", "pinned host memory",
+                                         "pageable host memory", "another agent's memory"};
+  return kNames[static_cast<size_t>(place)];
+}
 
 namespace {
 
@@ -65,15 +77,15 @@ size_t extent(size_t pitch, const CopyRows& rows) noexcept {
                .remedy = std::move(remedy)});
 }
 
-void check_rows(const char* what, const CopyEnd& end, size_t pitch, const CopyRows& rows) {
+void check_rows(const char* what, const CopyRange& range, size_t pitch, const CopyRows& rows) {
   if (rows.height > 1 && pitch < rows.width_bytes)
     refuse(fmt::format("rows of {} bytes", rows.width_bytes),
            fmt::format("a {} pitch of {}", what, pitch), "make the pitch at least the width");
   const bool too_far = rows.height > 1 && pitch > (SIZE_MAX - rows.width_bytes) / (rows.height - 1);
-  if (too_far || extent(pitch, rows) > end.size_bytes)
+  if (too_far || extent(pitch, rows) > range.size_bytes)
     refuse(
         fmt::format("{} rows of {} bytes with a pitch of {}", rows.height, rows.width_bytes, pitch),
-        fmt::format("a {} of {} bytes", what, end.size_bytes), "choose rows inside the memory");
+        fmt::format("a {} of {} bytes", what, range.size_bytes), "choose rows inside the memory");
 }
 
 void fill_on_host(std::byte* to, const CopyRows& rows,
@@ -87,34 +99,39 @@ void fill_on_host(std::byte* to, const CopyRows& rows,
 
 }  // namespace
 
-CopyPath Stream::copy(const CopyTarget& to, const CopySource& from, const CopyOptions& options) {
-  const size_t bytes = from.end().size_bytes;
-  if (to.end().size_bytes != bytes)
+CopyPath Stream::copy(const CopyTarget& to, const CopySource& from, CopyPath path,
+                      bool always_staged) {
+  const size_t bytes = from.range().size_bytes;
+  if (to.range().size_bytes != bytes)
     refuse(fmt::format("a copy of {} bytes", bytes),
-           fmt::format("a target of {} bytes", to.end().size_bytes),
+           fmt::format("a target of {} bytes", to.range().size_bytes),
            "make both the same size, or pass a part of the larger one");
-  return put(Transfer{to.end(), from.end(), {bytes, 1, bytes, bytes}}, options);
+  return put({.to = to.range(),
+              .from = from.range(),
+              .rows = {bytes, 1, bytes, bytes},
+              .always_staged = always_staged},
+             path);
 }
 
 CopyPath Stream::copy_2d(const CopyTarget& to, const CopySource& from, const CopyRows& rows,
-                         const CopyOptions& options) {
+                         CopyPath path) {
   if (rows.width_bytes == 0 || rows.height == 0) return CopyPath::automatic;
-  check_rows("target", to.end(), rows.to_pitch, rows);
-  check_rows("source", from.end(), rows.from_pitch, rows);
-  return put(Transfer{to.end(), from.end(), rows}, options);
+  check_rows("target", to.range(), rows.to_pitch, rows);
+  check_rows("source", from.range(), rows.from_pitch, rows);
+  return put({.to = to.range(), .from = from.range(), .rows = rows}, path);
 }
 
 CopyPath Stream::fill_with(const CopyTarget& to, const CopyRows& rows, const void* pattern,
                            size_t pattern_bytes, CopyPath path) {
   if (rows.width_bytes == 0 || rows.height == 0) return CopyPath::automatic;
-  check_rows("target", to.end(), rows.to_pitch, rows);
+  check_rows("target", to.range(), rows.to_pitch, rows);
   if (rows.width_bytes % pattern_bytes != 0)
     refuse(fmt::format("a fill of {} bytes", rows.width_bytes),
            fmt::format("a pattern of {} bytes", pattern_bytes), "fill a multiple of the pattern");
-  Transfer fill{to.end(), {}, rows};
+  Transfer fill{.to = to.range(), .from = {}, .rows = rows};
   for (size_t at = 0; at < sizeof(fill.pattern); at += pattern_bytes)
     std::memcpy(reinterpret_cast<std::byte*>(fill.pattern.data()) + at, pattern, pattern_bytes);
-  return put(fill, {.path = path});
+  return put(fill, path);
 }
 
 // True if no earlier work of the stream is unfinished. Publishes no marker to find out.
@@ -139,53 +156,44 @@ void Stream::expect_kernel(const Transfer& transfer) {
 
 CopyPath Stream::path_for(const Transfer& transfer, CopyPath asked) {
   Transfers& transfers = streams_->transfers();
-  const auto [to, from] =
-      std::pair(transfer.to.place, transfer.is_fill() ? CopyPlace::pinned : transfer.from.place);
-  const auto refuse_path = [&](CopyPath path, const char* why) {
-    refuse(fmt::format("{} on the {} path", transfer.text(), name_of(path)), why,
-           "use another path, or CopyPath::automatic");
-  };
+  const CopyPlace to = transfer.to.place;
+  const CopyPlace from = transfer.is_fill() ? CopyPlace::pinned : transfer.from.place;
   if (from == CopyPlace::pageable && to == CopyPlace::pageable)
     refuse(transfer.text(), "the device can access neither end",
            "copy on the host after synchronize()");
+  const bool is_automatic = asked == CopyPath::automatic;
+  const bool wants_host = asked == CopyPath::host ||
+                          (is_automatic && transfer.bytes() <= transfers.limits().host_bytes);
 
+  // Why a path cannot make the transfer.
   const char* no_host = nullptr;
   if (!is_host(from) || !(is_host(to) || (to == CopyPlace::device && transfer.to.host_writes))) {
     no_host = "the host cannot access both ends";
-  } else if ((asked == CopyPath::host || transfer.bytes() <= transfers.limits().host_bytes) &&
-             !is_known_idle()) {
+  } else if (wants_host && !is_known_idle()) {
     no_host = "the stream may have unfinished work";
   }
-  const char* no_engine = nullptr;
-  if (transfer.is_fill()) {
-    no_engine = "copy engines cannot fill";
-  } else if (!transfer.is_linear()) {
-    no_engine = "copy engines copy contiguous bytes only";
-  } else if (is_behind_host()) {
-    no_engine =
-        "the stream waits for the host, and a copy engine would block the copies of other streams";
-  }
+  const char* const no_engine =
+      transfer.is_fill()      ? "copy engines cannot fill"
+      : !transfer.is_linear() ? "copy engines copy contiguous bytes only"
+      : is_behind_host()      ? "the stream waits for the host, and a copy engine would block the "
+                                "copies of other streams"
+                              : nullptr;
   const char* const no_kernel = transfer.is_fill() && to == CopyPlace::pageable
                                     ? "kernels cannot access pageable memory"
                                     : nullptr;
-
-  switch (asked) {
-    case CopyPath::host:
-      if (no_host != nullptr) refuse_path(asked, no_host);
-      return asked;
-    case CopyPath::engine:
-      if (no_engine != nullptr) refuse_path(asked, no_engine);
-      return asked;
-    case CopyPath::kernel:
-      if (no_kernel != nullptr) refuse_path(asked, no_kernel);
+  if (!is_automatic) {
+    if (const char* const why = asked == CopyPath::host     ? no_host
+                                : asked == CopyPath::engine ? no_engine
+                                                            : no_kernel)
+      refuse(fmt::format("{} on the {} path", transfer.text(), name_of(asked)), why,
+             "use another path, or CopyPath::automatic");
+    if (asked == CopyPath::kernel) {
       expect_kernel(transfer);
       transfers.kernels();
-      return asked;
-    case CopyPath::automatic:
-      break;
+    }
+    return asked;
   }
-  if (no_host == nullptr && transfer.bytes() <= transfers.limits().host_bytes)
-    return CopyPath::host;
+  if (wants_host && no_host == nullptr) return CopyPath::host;
   const bool prefers_kernel =
       no_engine != nullptr || transfer.bytes() <= transfers.limits().kernel_bytes;
   if (prefers_kernel && no_kernel == nullptr) {
@@ -199,7 +207,7 @@ CopyPath Stream::path_for(const Transfer& transfer, CopyPath asked) {
   return CopyPath::kernel;
 }
 
-CopyPath Stream::put(Transfer transfer, const CopyOptions& options) {
+CopyPath Stream::put(Transfer transfer, CopyPath asked) {
   require_here("Stream::copy");
   if (transfer.bytes() == 0) return CopyPath::automatic;
   Transfers& transfers = streams_->transfers();
@@ -213,29 +221,26 @@ CopyPath Stream::put(Transfer transfer, const CopyOptions& options) {
     rows = {bytes, 1, bytes, bytes};
   }
   if (follows_others_) follow_default();
-  for (CopyEnd* end : {&transfer.to, &transfer.from}) {
-    if (end->data != nullptr && end->place == CopyPlace::device && transfers.is_foreign(*end))
-      end->place = CopyPlace::peer;
+  for (CopyRange* range : {&transfer.to, &transfer.from}) {
+    if (range->data != nullptr && range->place == CopyPlace::device && transfers.is_foreign(*range))
+      range->place = CopyPlace::peer;
   }
   if (!transfer.is_fill() && transfer.from.place == CopyPlace::pageable)
     transfers.await_users(transfer.from.data, extent(rows.from_pitch, rows),
                           RetiredList::Use::writes);
 
-  const CopyPath path = path_for(transfer, options.path);
-  for (const CopyEnd* end : {&transfer.to, &transfer.from})
-    if (path != CopyPath::host && end->data != nullptr && transfers.is_foreign(*end) &&
-        !transfers.reaches(*end))
-      transfers.refuse_reach(*end, transfer.text());
+  const CopyPath path = path_for(transfer, asked);
+  for (const CopyRange* range : {&transfer.to, &transfer.from})
+    if (path != CopyPath::host && range->data != nullptr && transfers.is_foreign(*range))
+      transfers.require_access(*range, transfer.text());
   if (path == CopyPath::host) {
     carry_out_on_host(transfer);
   } else if (transfer.is_fill()) {
-    launch_fill(transfer);
+    launch_transfer(transfer);
   } else if (transfer.from.place != CopyPlace::pageable &&
              transfer.to.place != CopyPlace::pageable) {
     begin(transfer, path);
-  } else if (options.pageable == PageablePath::staged ||
-             (options.pageable == PageablePath::automatic &&
-              transfer.bytes() <= transfers.limits().stage_bytes)) {
+  } else if (transfer.always_staged || transfer.bytes() <= transfers.limits().stage_bytes) {
     put_staged(transfer, path);
   } else {
     put_pinned_for_once(transfer, path);
@@ -252,22 +257,16 @@ void Stream::count_transfer(const Transfer& transfer, CopyPath path) noexcept {
     count(&CounterBlock::fills);
     return;
   }
-  switch (direction_of(transfer.to.place, transfer.from.place)) {
-    case CopyDirection::to_device:
-      if (path == CopyPath::engine && transfer.from.place == CopyPlace::pinned)
-        count(&CounterBlock::copies_pinned);
-      count(&CounterBlock::bytes_to_device, transfer.bytes());
-      break;
-    case CopyDirection::to_host:
-      if (path == CopyPath::engine && transfer.to.place == CopyPlace::pinned)
-        count(&CounterBlock::copies_pinned);
-      if (!is_host(transfer.from.place)) count(&CounterBlock::bytes_to_host, transfer.bytes());
-      break;
-    case CopyDirection::within_device:
-    case CopyDirection::between_devices:
-      count(&CounterBlock::copies_on_device);
-      break;
-  }
+  const CopyDirection direction = direction_of(transfer.to.place, transfer.from.place);
+  const bool to_host = direction == CopyDirection::to_host;
+  if (!to_host && direction != CopyDirection::to_device)
+    return count(&CounterBlock::copies_on_device);
+  const CopyRange& host = to_host ? transfer.to : transfer.from;
+  if (path == CopyPath::engine && host.place == CopyPlace::pinned)
+    count(&CounterBlock::copies_pinned);
+  if (!to_host) count(&CounterBlock::bytes_to_device, transfer.bytes());
+  if (to_host && !is_host(transfer.from.place))
+    count(&CounterBlock::bytes_to_host, transfer.bytes());
 }
 
 void Stream::carry_out_on_host(const Transfer& transfer) {
@@ -287,54 +286,38 @@ void Stream::carry_out_on_host(const Transfer& transfer) {
 // Requires that the device can access both ends. Returns the transfer's completion.
 Completion Stream::begin(const Transfer& transfer, CopyPath path) {
   if (path == CopyPath::kernel) {
-    launch_copy(transfer);
+    launch_transfer(transfer);
     return detail::completion_of(queue_->timeline(), position_.epoch);
   }
   Transfers& transfers = streams_->transfers();
-  const CopyLane::Agents agents = transfers.agents_of(transfer.to, transfer.from);
+  const CopyLane::Copy copy = transfers.copy_of(transfer.to, transfer.from, transfer.bytes());
   if (!position_.empty()) add(queue_->event_for(position_));
   CopyLane& lane =
       transfers.lane_for(engine_direction_of(transfer.to.place, transfer.from.place), waits_);
-  const Event copied = lane.copy({.to = transfer.to.data,
-                                  .to_agent = agents.to,
-                                  .from = transfer.from.data,
-                                  .from_agent = agents.from,
-                                  .bytes = transfer.bytes()},
-                                 waits_);
+  const Event copied = lane.copy(copy, waits_);
   position_ = {};
   waits_.assign(1, copied);  // has room
   if (follows_others_) note_order();
   return copied.completion();
 }
 
-void Stream::launch_copy(const Transfer& transfer) {
+void Stream::launch_transfer(const Transfer& transfer) {
   Transfers& transfers = streams_->transfers();
-  if (transfer.from.place == CopyPlace::peer)
-    // This agent's caches are not coherent with the peer's memory.
+  // This agent's caches are not coherent with a peer's memory.
+  if (!transfer.is_fill() && transfer.from.place == CopyPlace::peer)
     position_.acquires_system = true;
-  auto* const to = reinterpret_cast<uint8_t*>(transfer.to.data);
-  const auto* const from = reinterpret_cast<const uint8_t*>(transfer.from.data);
   const CopyRows& rows = transfer.rows;
-  if (transfer.is_linear()) {
-    launch(transfers.kernels().copy_bytes, transfers.grids().linear(rows.width_bytes), to, from,
-           rows.width_bytes);
+  const detail::TransferBox box{.to = transfer.to.data,
+                                .from = transfer.from.data,
+                                .width_bytes = rows.width_bytes,
+                                .height = rows.height,
+                                .to_pitch = rows.to_pitch,
+                                .from_pitch = rows.from_pitch};
+  const auto launch_it = [this](const auto&... parts) { launch(parts...); };
+  if (transfer.is_fill()) {
+    launch_fill(transfers.kernels(), transfers.grids(), box, transfer.pattern, launch_it);
   } else {
-    launch(transfers.kernels().copy_rows, transfers.grids().rows(rows.width_bytes, rows.height), to,
-           from, rows.width_bytes, rows.height, rows.to_pitch, rows.from_pitch);
-  }
-}
-
-void Stream::launch_fill(const Transfer& transfer) {
-  Transfers& transfers = streams_->transfers();
-  auto* const to = reinterpret_cast<uint8_t*>(transfer.to.data);
-  const CopyRows& rows = transfer.rows;
-  const auto [low, high] = transfer.pattern;
-  if (transfer.is_linear()) {
-    launch(transfers.kernels().fill_bytes, transfers.grids().linear(rows.width_bytes), to,
-           rows.width_bytes, low, high);
-  } else {
-    launch(transfers.kernels().fill_rows, transfers.grids().rows(rows.width_bytes, rows.height), to,
-           rows.width_bytes, rows.height, rows.to_pitch, low, high);
+    launch_copy(transfers.kernels(), transfers.grids(), box, launch_it);
   }
 }
 
@@ -367,19 +350,18 @@ void Stream::put_staged_part(const Transfer& part, CopyPath path,
   const bool to_device = part.from.place == CopyPlace::pageable;
   // Everything that may fail, before the copy begins.
   RetiredList& retired = RetiredList::of_process();
-  RetiredList::Place place;
-  if (!to_device || own) place = retired.make_place();
-  Staging::Chunk chunk =
-      own ? std::move(own->try_take(part.bytes()).value()) : transfers.take_staging(part.bytes());
+  RetiredList::Entry kept;
+  if (!to_device || own) kept = retired.make_entry();
+  Staging::Chunk chunk = own ? own->try_take(part.bytes()) : transfers.take_staging(part.bytes());
   Staging& staging = own ? *own : transfers.staging();
-  const CopyEnd staged{
-      .data = chunk.data(), .size_bytes = part.bytes(), .place = CopyPlace::pinned};
+  const CopyRange staged{
+      .data = chunk.get(), .size_bytes = part.bytes(), .place = CopyPlace::pinned};
   Transfer on_device = part;
   if (to_device) {
     on_device.rows.from_pitch = part.rows.width_bytes;
     CopyRows packing = part.rows;
     packing.to_pitch = part.rows.width_bytes;
-    copy_rows_on_host(chunk.data(), part.from.data, packing);
+    copy_rows_on_host(chunk.get(), part.from.data, packing);
     on_device.from = staged;
   } else {
     on_device.rows.to_pitch = part.rows.width_bytes;
@@ -388,7 +370,7 @@ void Stream::put_staged_part(const Transfer& part, CopyPath path,
   const Completion after = begin(on_device, path);
   staging.use_until(chunk, after);
   if (to_device && !own) return;
-  Retired& entry = place.front();
+  Retired& entry = kept.front();
   entry.uses.add(after);
   entry.chunk = std::move(chunk);
   entry.staging = own;
@@ -402,38 +384,38 @@ void Stream::put_staged_part(const Transfer& part, CopyPath path,
     entry.used_bytes = extent(part.rows.to_pitch, part.rows);
     entry.writes = true;
   }
-  retired.add(std::move(place));
+  retired.add(std::move(kept));
 }
 
 void Stream::put_pinned_for_once(const Transfer& transfer, CopyPath path) {
   Transfers& transfers = streams_->transfers();
   const bool to_device = transfer.from.place == CopyPlace::pageable;
-  const CopyEnd& pageable = to_device ? transfer.from : transfer.to;
+  const CopyRange& pageable = to_device ? transfer.from : transfer.to;
   const size_t bytes =
       extent(to_device ? transfer.rows.from_pitch : transfer.rows.to_pitch, transfer.rows);
   if (transfers.agent() == nullptr)
-    refuse(transfer.text(), "there is no agent to pin memory for", "use PageablePath::staged");
+    refuse(transfer.text(), "there is no agent to pin memory for", "raise CopyLimits::stage_bytes");
   detail::release_retired();  // events that are only polled unpin nothing
   // hsa_amd_memory_unlock selects a pin by address alone, so two pins of the same memory must not
   // overlap in time.
   transfers.await_users(pageable.data, bytes, RetiredList::Use::pins);
   RetiredList& retired = RetiredList::of_process();
-  RetiredList::Place place = retired.make_place();
+  RetiredList::Entry kept = retired.make_entry();
   HostPin pin(*transfers.agent(), pageable.data, bytes);
   Transfer pinned = transfer;
-  CopyEnd& end = to_device ? pinned.from : pinned.to;
-  end.data = static_cast<std::byte*>(pin.device_address());
-  end.place = CopyPlace::pinned;
+  CopyRange& range = to_device ? pinned.from : pinned.to;
+  range.data = static_cast<std::byte*>(pin.device_address());
+  range.place = CopyPlace::pinned;
   // The device could not access this memory until now.
   position_.acquires_system = true;
-  Retired& entry = place.front();
+  Retired& entry = kept.front();
   entry.uses.add(begin(pinned, path));
   entry.used = pageable.data;
   entry.used_bytes = bytes;
   entry.writes = !to_device;
   entry.pin = std::move(pin);
   entry.owner = &transfers;
-  retired.add(std::move(place));
+  retired.add(std::move(kept));
   count(&CounterBlock::copies_pinned_for_once);
 }
 
@@ -441,12 +423,12 @@ void Stream::free_after_work(Allocation (*take)(void* from) noexcept, void* from
   require_here("Stream::free");
   const Event after = record();
   RetiredList& retired = RetiredList::of_process();
-  RetiredList::Place place = retired.make_place();
-  Retired& entry = place.front();
+  RetiredList::Entry kept = retired.make_entry();
+  Retired& entry = kept.front();
   entry.uses.add(after.completion());
-  entry.memory = take(from);
+  entry.memory.push_back(take(from));
   entry.owner = &streams_->transfers();
-  retired.add(std::move(place));
+  retired.add(std::move(kept));
   count(&CounterBlock::frees_deferred);
   detail::release_retired();
 }

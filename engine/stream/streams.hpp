@@ -13,10 +13,10 @@
 // streams' work to an idle one.
 //
 // Default stream: default_stream() is an ordinary stream, created on first use. With
-// DefaultStreamOrder::legacy it is ordered against all blocking streams (StreamOptions::blocking):
-// its work begins after all their earlier work, and their later work begins after its work. The
-// cost depends on unfinished work, not on the number of streams: one marker per busy hardware
-// queue, none for idle ones.
+// StreamsOptions::legacy_default it is ordered against all blocking streams
+// (StreamOptions::blocking): its work begins after all their earlier work, and their later work
+// begins after its work. The cost depends on unfinished work, not on the number of streams: one
+// marker per busy hardware queue, none for idle ones.
 //
 // Thread safety: every function may be called from any thread. Different threads may use different
 // streams concurrently; one stream belongs to one thread at a time (stream.hpp). Threads that
@@ -39,7 +39,7 @@
 
 #include "engine/dispatch/queue.hpp"
 #include "engine/runtime/agent.hpp"
-#include "engine/stream/copy/copy_ends.hpp"
+#include "engine/stream/copy/copy_memory.hpp"
 
 namespace uptempo {
 
@@ -51,18 +51,21 @@ class StreamsState;
 struct StateAccess;
 }  // namespace detail
 
-enum class DefaultStreamOrder : uint8_t {
-  independent,  // like any other stream
-  legacy,       // before later and after earlier work of blocking streams
-};
+// The driver's three levels (hsa_amd_queue_set_priority), relative to other streams.
+enum class StreamPriority : uint8_t { low, normal, high };
 
 struct StreamsOptions {
   uint32_t hardware_queues = 4;  // limit per priority and mask
   uint32_t own_queues = 4;       // limit for streams that wait for the host (Stream::after)
-  DefaultStreamOrder default_order = DefaultStreamOrder::independent;
+  // The default stream runs before later and after earlier work of blocking streams.
+  bool legacy_default = false;
   CopyLimits copies{};
-  EngineChoice engines = EngineChoice::automatic;
-  // Options of each queue. `publications` limits unfinished markers; at least two.
+  // The library chooses the copy engine of each copy between host and GPU, by direction and load,
+  // where ROCr offers it (5.6 and newer). False: ROCr chooses one for each direction, so a copy
+  // that waits delays later ones.
+  bool choose_engines = true;
+  // Options of each queue. `publications` limits unfinished markers; at least two. The arguments of
+  // a launch fit in a kernarg slab.
   QueueOptions queue{};
   // Every so many launches of a queue, one carries a completion signal, so that kernarg memory
   // is returned.
@@ -73,8 +76,6 @@ struct StreamsOptions {
   bool system_acquires = false;
   // Time limit of a call that waits for room.
   std::chrono::nanoseconds patience = std::chrono::seconds(30);
-  // Limit per queue for kernarg blocks larger than a slab (Stream::launch).
-  uint64_t spill_bytes = 32 << 20;
 };
 
 class Streams {
@@ -86,9 +87,6 @@ class Streams {
 
   // Created on first use. Throws Error.
   Stream& default_stream();
-  // Returns the stream that the calling thread has selected with CurrentStream; otherwise the
-  // default stream.
-  Stream& current();
 
   // Blocks until all earlier work of all streams is complete. The cost depends only on the number
   // of hardware queues. Throws Error if a queue has failed.
@@ -108,7 +106,6 @@ class Streams {
  private:
   friend class Copier;
   friend class Stream;
-  friend class CurrentStream;
   friend class detail::LauncherCore;
   friend struct detail::StateAccess;
   explicit Streams(std::shared_ptr<detail::StreamsState> state) noexcept;
@@ -116,21 +113,6 @@ class Streams {
   std::shared_ptr<detail::StreamsState> state_;
   std::unique_ptr<Stream> default_;
   std::once_flag default_once_;
-};
-
-// While it exists, Streams::current() of the calling thread returns this stream. May be nested.
-// Belongs to the thread that created it; the stream outlives it.
-class CurrentStream {
- public:
-  explicit CurrentStream(Stream& stream) noexcept;
-  ~CurrentStream();
-  CurrentStream(const CurrentStream&) = delete;
-  CurrentStream& operator=(const CurrentStream&) = delete;
-
- private:
-  friend class Streams;
-  Stream& stream_;
-  CurrentStream* const outer_;
 };
 
 }  // namespace uptempo

@@ -1,6 +1,8 @@
 // StreamsState::describe() and Transfers::describe().
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "engine/runtime/agent.hpp"
 #include "engine/runtime/description.hpp"
 #include "engine/runtime/session.hpp"
@@ -8,18 +10,6 @@
 
 namespace uptempo::detail {
 namespace {
-
-const char* name_of(StreamPriority priority) noexcept {
-  switch (priority) {
-    case StreamPriority::low:
-      return "low";
-    case StreamPriority::normal:
-      return "normal";
-    case StreamPriority::high:
-      break;
-  }
-  return "high";
-}
 
 std::string acquires_of(const StreamsOptions& options, const Agent* agent,
                         const KernargPlace& kernargs) {
@@ -49,36 +39,39 @@ std::string StreamsState::describe() {
   Description all(agent_ ? fmt::format("streams of {}", agent_->name()) : "streams");
   struct Queue {
     StreamQueue* queue;
+    bool own;
     std::string title;
   };
-  std::vector<Queue> shared, own;
+  std::vector<Queue> queues;
   {
     const std::lock_guard lock(mutex_);
-    for (const auto& place : places_)
-      (place->own ? own : shared)
-          .push_back({place->queue.get(), fmt::format("{} queue, priority {}, {} streams",
-                                                      place->own ? "own" : "shared",
-                                                      name_of(place->priority), place->streams)});
+    constexpr const char* kPriorities[] = {"low", "normal", "high"};
+    for (const auto& member : queues_)
+      queues.push_back(
+          {member->queue.get(), member->own,
+           fmt::format("{} queue, priority {}, {} streams", member->own ? "own" : "shared",
+                       kPriorities[static_cast<size_t>(member->priority)], member->streams)});
   }
-  all.line("shared hardware queues", fmt::format("{}, of at most {} for each priority and mask",
-                                                 shared.size(), options_.hardware_queues))
+  std::ranges::stable_partition(queues, [](const Queue& each) { return !each.own; });
+  const auto own = std::ranges::count_if(queues, &Queue::own);
+  all.line("shared hardware queues",
+           fmt::format("{}, of at most {} for each priority and mask",
+                       queues.size() - static_cast<size_t>(own), options_.hardware_queues))
       .line("queues of streams that wait for the host",
-            fmt::format("{}, of at most {}", own.size(), options_.own_queues))
-      .line("default stream", options_.default_order == DefaultStreamOrder::legacy
+            fmt::format("{}, of at most {}", own, options_.own_queues))
+      .line("default stream", options_.legacy_default
                                   ? "before and after the work of blocking streams"
                                   : "like any other")
-      .line("kernargs", text_of(place_))
-      .line("launches acquire", acquires_of(options_, agent(), place_))
+      .line("kernargs", text_of(kernargs_))
+      .line("launches acquire", acquires_of(options_, agent(), kernargs_))
       .line("completion signals",
             fmt::format("with markers, and with at least one launch of {} of a queue",
                         epoch_packets(options_.queue, options_.epoch_packets)))
       .part(transfers_->describe());
-  for (const auto* const queues : {&shared, &own}) {
-    for (const Queue& each : *queues) {
-      Description of_queue(each.title);
-      of_queue.line("compute units", each.queue->cu_mask().describe());
-      all.part(of_queue.part(each.queue->describe()).text());
-    }
+  for (const Queue& each : queues) {
+    Description of_queue(each.title);
+    of_queue.line("compute units", each.queue->cu_mask());
+    all.part(of_queue.part(each.queue->describe()).text());
   }
   return all.text();
 }

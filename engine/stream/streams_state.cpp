@@ -13,6 +13,10 @@
 namespace uptempo::detail {
 namespace {
 
+static_assert(static_cast<int>(StreamPriority::low) == HSA_AMD_QUEUE_PRIORITY_LOW &&
+              static_cast<int>(StreamPriority::normal) == HSA_AMD_QUEUE_PRIORITY_NORMAL &&
+              static_cast<int>(StreamPriority::high) == HSA_AMD_QUEUE_PRIORITY_HIGH);
+
 CopyLaneOptions of_lanes(const StreamsOptions& options) {
   return {.copies = options.copies.engine_copies,
           .patience = options.patience,
@@ -29,8 +33,8 @@ StreamsState::StreamsState(const Agent& agent, const StreamsOptions& options)
           },
           std::nullopt) {
   agent_ = agent;
-  place_ = choose_kernarg_place(agent, options.queue.kernargs);
-  transfers_ = std::make_unique<Transfers>(agent, options.copies, options.engines,
+  kernargs_ = choose_kernarg_place(agent, options.queue.kernargs);
+  transfers_ = std::make_unique<Transfers>(agent, options.copies, options.choose_engines,
                                            of_lanes(options), [this] { close_epochs(); });
 }
 
@@ -81,126 +85,100 @@ bool StreamsState::close_epochs() noexcept {
   return are_closed;
 }
 
-StreamQueue& StreamsState::make(StreamPriority priority, const std::vector<uint32_t>& cu_mask,
-                                bool own) {
-  auto place = std::make_unique<Place>();
-  place->priority = priority;
-  place->cu_mask = cu_mask;
-  place->streams = 1;
-  place->own = own;
-  place->queue = make_queue_({.queue = options_.queue,
-                              .priority = priority,
-                              .cu_mask = cu_mask,
-                              .epoch_packets = options_.epoch_packets,
-                              .system_acquires = options_.system_acquires,
-                              .patience = options_.patience,
-                              .spill_bytes = options_.spill_bytes});
-  place->queue->end_loans_by([this] { close_epochs(); });
+StreamsState::Member& StreamsState::member(const StreamQueue& queue) noexcept {
+  return **std::ranges::find_if(queues_,
+                                [&](const auto& member) { return member->queue.get() == &queue; });
+}
+
+StreamQueue& StreamsState::join(const StreamOptions& options, bool own) {
+  const auto try_any = [&] { return own ? try_join_own(options) : try_join(options); };
+  if (StreamQueue* const queue = try_any()) return *queue;
+  const std::lock_guard making(making_mutex_);
+  // Another thread may have created enough meanwhile, or a queue may have become free.
+  if (StreamQueue* const queue = try_any()) return *queue;
+  auto made = make_queue_({.queue = options_.queue,
+                           .priority = static_cast<hsa_amd_queue_priority_t>(options.priority),
+                           .cu_mask = options.cu_mask,
+                           .epoch_packets = options_.epoch_packets,
+                           .system_acquires = options_.system_acquires,
+                           .patience = options_.patience});
+  made->end_loans_by([this] { close_epochs(); });
+  auto member =
+      std::make_unique<Member>(Member{options.priority, options.cu_mask, own, 1, std::move(made)});
   const size_t works = queues() + 1 + Transfers::kMostLanes;
   {
     const std::lock_guard lock(order_mutex_);
     blocking_.reserve(works);
   }
   const std::lock_guard lock(mutex_);
-  return *places_.emplace_back(std::move(place))->queue;
+  return *queues_.emplace_back(std::move(member))->queue;
 }
 
-StreamsState::Place& StreamsState::place_of(const StreamQueue& queue) noexcept {
-  return **std::ranges::find_if(places_,
-                                [&](const auto& place) { return place->queue.get() == &queue; });
-}
-
-StreamQueue& StreamsState::place(StreamPriority priority, const std::vector<uint32_t>& cu_mask) {
-  if (StreamQueue* const queue = try_place(priority, cu_mask)) return *queue;
-  const std::lock_guard making(making_mutex_);
-  // Another thread may have created enough meanwhile.
-  if (StreamQueue* const queue = try_place(priority, cu_mask)) return *queue;
-  return make(priority, cu_mask, false);
-}
-
-StreamQueue* StreamsState::try_place(StreamPriority priority,
-                                     const std::vector<uint32_t>& cu_mask) {
+StreamQueue* StreamsState::try_join(const StreamOptions& options) {
   const std::lock_guard lock(mutex_);
-  Place* best = nullptr;
+  Member* best = nullptr;
   uint32_t shared = 0;
-  for (const auto& place : places_) {
-    if (place->own || place->priority != priority || place->cu_mask != cu_mask ||
-        place->queue->failed())
-      continue;
+  for (const auto& member : queues_) {
+    if (!member->serves(options, false)) continue;
     ++shared;
-    if (best == nullptr || place->streams < best->streams) best = place.get();
+    if (best == nullptr || member->streams < best->streams) best = member.get();
   }
   if (best == nullptr || (best->streams != 0 && shared < options_.hardware_queues)) return nullptr;
   ++best->streams;
   return best->queue.get();
 }
 
-StreamQueue& StreamsState::place_again(StreamQueue& queue) noexcept {
+StreamQueue* StreamsState::try_join_own(const StreamOptions& options) {
   const std::lock_guard lock(mutex_);
-  Place& now = place_of(queue);
-  for (const auto& place : places_) {
-    if (place->own || place->priority != now.priority || place->cu_mask != now.cu_mask) continue;
-    if (place->queue->failed() || (place->queue->busy() && !now.queue->failed())) continue;
+  uint32_t own = 0;
+  for (const auto& member : queues_) {
+    own += member->own && !member->queue->failed();
+    if (member->streams != 0 || !member->serves(options, true)) continue;
+    member->queue->close_open();  // the marker may not have fit when the queue was given back
+    if (member->queue->busy()) continue;
+    member->streams = 1;
+    return member->queue.get();
+  }
+  if (own < options_.own_queues) return nullptr;
+  throw Error({.status = HSA_STATUS_ERROR_OUT_OF_RESOURCES,
+               .call = "Stream::after",
+               .asked = "a wait for an action of the host",
+               .found = fmt::format(
+                   "the stream would block others that share its hardware queue, and all {} "
+                   "queues for streams that wait for the host are in use",
+                   options_.own_queues),
+               .remedy = "create the Streams with more own_queues, or synchronize and destroy "
+                         "streams that wait "
+                         "for the host"});
+}
+
+StreamQueue& StreamsState::rejoin(StreamQueue& queue) noexcept {
+  const std::lock_guard lock(mutex_);
+  Member& now = member(queue);
+  for (const auto& other : queues_) {
+    if (other->own || other->priority != now.priority || other->cu_mask != now.cu_mask) continue;
+    if (other->queue->failed() || (other->queue->busy() && !now.queue->failed())) continue;
     --now.streams;
-    ++place->streams;
-    return *place->queue;
+    ++other->streams;
+    return *other->queue;
   }
   return queue;
 }
 
 void StreamsState::leave(StreamQueue& queue) noexcept {
   const std::lock_guard lock(mutex_);
-  --place_of(queue).streams;
+  Member& left = member(queue);
+  // So that completion of the open epoch can be observed. No other stream ends it.
+  if (left.own) queue.close_open();
+  --left.streams;
 }
 
-StreamQueue& StreamsState::take_own_queue(StreamPriority priority,
-                                          const std::vector<uint32_t>& cu_mask) {
-  if (StreamQueue* const queue = try_own_queue(priority, cu_mask)) return *queue;
-  const std::lock_guard making(making_mutex_);
-  // A queue may have become free, or the last one may have been taken.
-  if (StreamQueue* const queue = try_own_queue(priority, cu_mask)) return *queue;
-  return make(priority, cu_mask, true);
-}
-
-StreamQueue* StreamsState::try_own_queue(StreamPriority priority,
-                                         const std::vector<uint32_t>& cu_mask) {
-  const std::lock_guard lock(mutex_);
-  uint32_t own = 0;
-  for (const auto& place : places_) {
-    if (!place->own || place->queue->failed()) continue;
-    ++own;
-    if (place->streams != 0 || place->priority != priority || place->cu_mask != cu_mask) continue;
-    place->queue->close_open();  // the marker may not have fit when the queue was given back
-    if (place->queue->busy()) continue;
-    place->streams = 1;
-    return place->queue.get();
-  }
-  if (own >= options_.own_queues) {
-    throw Error({.status = HSA_STATUS_ERROR_OUT_OF_RESOURCES,
-                 .call = "Stream::after",
-                 .asked = "a wait for an action of the host",
-                 .found = fmt::format(
-                     "the stream would block others that share its hardware queue, and all {} "
-                     "queues for streams that wait for the host are in use",
-                     options_.own_queues),
-                 .remedy = "create the Streams with more own_queues, or synchronize and destroy "
-                           "streams that wait "
-                           "for the host"});
-  }
-  return nullptr;
-}
-
-void StreamsState::give_back_own_queue(StreamQueue& queue) noexcept {
-  queue.close_open();  // so that completion of the open epoch can be observed
-  leave(queue);
-}
-
-// Places are never removed. Iterates without copying them, because queues that are short of signals
+// Queues are never removed. Iterates without copying them, because queues that are short of signals
 // call this.
 void StreamsState::for_each_queue(const std::function<void(StreamQueue&)>& f) {
   const auto queue = [this](size_t index) -> StreamQueue* {
     const std::lock_guard lock(mutex_);
-    return index < places_.size() ? places_[index]->queue.get() : nullptr;
+    return index < queues_.size() ? queues_[index]->queue.get() : nullptr;
   };
   for (size_t i = 0; StreamQueue* const next = queue(i); ++i) f(*next);
 }
@@ -220,7 +198,7 @@ std::string StreamsState::report() {
 
 uint32_t StreamsState::queues() {
   const std::lock_guard lock(mutex_);
-  return static_cast<uint32_t>(places_.size());
+  return static_cast<uint32_t>(queues_.size());
 }
 
 void StreamsState::take_blocking(std::vector<LastWork>& all) {
@@ -268,3 +246,42 @@ void StreamsState::note_default(const LastWork& last_work) noexcept {
 }
 
 }  // namespace uptempo::detail
+
+namespace uptempo {
+
+Streams::Streams(const Agent& agent, const StreamsOptions& options)
+    : state_(std::make_shared<detail::StreamsState>(agent, options)) {}
+
+Streams::Streams(std::shared_ptr<detail::StreamsState> state) noexcept : state_(std::move(state)) {}
+
+Streams::~Streams() = default;
+
+Stream& Streams::default_stream() {
+  std::call_once(default_once_, [this] {
+    default_.reset(new Stream(state_, {}, true));
+    default_->take_queue();
+  });
+  return *default_;
+}
+
+void Streams::synchronize(WaitPolicy policy) {
+  std::vector<Event> events;
+  state_->for_each_queue(
+      [&](detail::StreamQueue& queue) { events.push_back(queue.event_for_all()); });
+  state_->transfers().for_each_lane(
+      [&](detail::CopyLane& lane) { events.push_back(lane.event_for_all()); });
+  for (const Event& event : events) event.wait(policy);
+  detail::release_retired();
+}
+
+uint32_t Streams::hardware_queues() const { return state_->queues(); }
+
+std::string Streams::describe() const { return state_->describe(); }
+
+std::string Streams::report() const { return state_->report(); }
+
+const KernargPlace& Streams::kernargs() const noexcept { return state_->kernargs(); }
+
+const Agent& Streams::agent() const noexcept { return *state_->agent(); }
+
+}  // namespace uptempo

@@ -14,9 +14,9 @@
 #include <vector>
 
 #include "engine/stream/copy/transfers.hpp"
-#include "engine/stream/event/event.hpp"
+#include "engine/stream/queue/event.hpp"
 #include "engine/stream/queue/stream_queue.hpp"
-#include "engine/stream/streams.hpp"
+#include "engine/stream/stream.hpp"
 
 namespace uptempo::detail {
 
@@ -34,21 +34,17 @@ class StreamsState {
 
   const StreamsOptions& options() const noexcept { return options_; }
   const Agent* agent() const noexcept { return agent_ ? &*agent_ : nullptr; }
-  // The place of all its queues.
-  const KernargPlace& place() const noexcept { return place_; }
-
+  // Where all its queues have their kernargs.
+  const KernargPlace& kernargs() const noexcept { return kernargs_; }
   Transfers& transfers() noexcept { return *transfers_; }
 
-  // Returns the queue for a new stream: a new queue, or the one with the fewest streams. Throws
-  // Error. Creating a queue takes milliseconds in the driver; only streams that also need a new
-  // queue wait for it.
-  StreamQueue& place(StreamPriority priority, const std::vector<uint32_t>& cu_mask);
+  // The queue of a stream. Returns a new queue, or the one with the fewest streams; with `own`, one
+  // without other streams. Throws Error, also if no own queue is left. Creating a queue takes
+  // milliseconds in the driver; only streams that also need a new queue wait for it.
+  StreamQueue& join(const StreamOptions& options, bool own);
   // For a stream without unfinished work: returns its own queue, or an idle one if its own is busy.
-  StreamQueue& place_again(StreamQueue& queue) noexcept;
+  StreamQueue& rejoin(StreamQueue& queue) noexcept;
   void leave(StreamQueue& queue) noexcept;
-  // Returns an unshared queue. Throws Error if none is left.
-  StreamQueue& take_own_queue(StreamPriority priority, const std::vector<uint32_t>& cu_mask);
-  void give_back_own_queue(StreamQueue& queue) noexcept;
 
   // Legacy order.
   // Moves the last work of all blocking streams to `all`: one per queue and lane that they
@@ -62,9 +58,6 @@ class StreamsState {
   LastWork default_last_work();
   void note_default(const LastWork& last_work) noexcept;
 
-  // Starts at 1 and is never repeated; the address of a stream may be.
-  uint64_t next_stream_number() noexcept { return ++stream_numbers_; }
-
   // Calls f for each existing queue of any priority.
   void for_each_queue(const std::function<void(StreamQueue&)>& f);
   uint32_t queues();
@@ -74,34 +67,36 @@ class StreamsState {
   std::string report();
 
  private:
-  struct Place {
+  struct Member {
     StreamPriority priority;
     std::vector<uint32_t> cu_mask;
+    bool own;  // for one stream at a time
+    uint32_t streams;
     std::unique_ptr<StreamQueue> queue;
-    uint32_t streams = 0;
-    bool own = false;
+
+    bool serves(const StreamOptions& options, bool wants_own) const noexcept {
+      return own == wants_own && priority == options.priority && cu_mask == options.cu_mask &&
+             !queue->failed();
+    }
   };
-  // Returns null if there is no queue to share, or if more may be created.
-  StreamQueue* try_place(StreamPriority priority, const std::vector<uint32_t>& cu_mask);
-  // Returns null if all are in use. Throws Error if no more may be created.
-  StreamQueue* try_own_queue(StreamPriority priority, const std::vector<uint32_t>& cu_mask);
-  // Creates a queue with one stream. Requires making_mutex_.
-  StreamQueue& make(StreamPriority priority, const std::vector<uint32_t>& cu_mask, bool own);
-  Place& place_of(const StreamQueue& queue) noexcept;
+  // Returns null if a new queue is to be created.
+  StreamQueue* try_join(const StreamOptions& options);
+  // The same for an own queue. Throws Error if no more may be created.
+  StreamQueue* try_join_own(const StreamOptions& options);
+  Member& member(const StreamQueue& queue) noexcept;
 
   // Publishes a marker for every open epoch. Returns false if a queue had no room for one.
   bool close_epochs() noexcept;
 
   std::optional<Agent> agent_;
-  KernargPlace place_;
+  KernargPlace kernargs_;
   const StreamsOptions options_;
   const MakeQueue make_queue_;
-  std::atomic<uint64_t> stream_numbers_{0};
   std::unique_ptr<Transfers> transfers_;  // outlives the queues, which use its kernels and memory
   // Held while a queue is created, so that the limit is not exceeded; locked before mutex_.
   std::mutex making_mutex_;
-  std::mutex mutex_;  // protects places_; launches do not take it
-  std::vector<std::unique_ptr<Place>> places_;
+  std::mutex mutex_;  // protects queues_; launches do not take it
+  std::vector<std::unique_ptr<Member>> queues_;
   std::mutex order_mutex_;          // protects the members below
   std::vector<LastWork> blocking_;  // has room for every queue and every lane
   LastWork default_;

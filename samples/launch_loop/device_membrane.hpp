@@ -18,7 +18,7 @@ enum class Way : uint8_t {
   // FreshScratch that waits: memory for each launch, blocking copies, a wait for each kernel
   naive,
   async_copies,       // FreshScratch that does not wait: one wait per step
-  cached_scratch,     // Launcher, skip_arguments(false): memory is reused
+  cached_scratch,     // Launcher that keeps no arguments: memory is reused
   skipped_arguments,  // Launcher: arguments are written only if they change
 };
 struct WayInfo {

@@ -39,7 +39,7 @@ class Row {
   Row(const Agent& gpu, const Program& program, uint32_t idle_streams)
       : chain_(program.kernel<uint32_t*, uint32_t>("chain_increment")),
         values_(gpu, kElements),
-        streams_(gpu, {.default_order = DefaultStreamOrder::legacy}) {
+        streams_(gpu, {.legacy_default = true}) {
     std::ranges::fill(values_.span(), 0u);
     for (uint32_t i = 0; i < idle_streams; ++i) launch(idle_.emplace_back(streams_), i);
     streams_.synchronize();

@@ -45,7 +45,7 @@ Work GpuSorter::sort(std::span<uint32_t> chunk) {
     const uint64_t length = padded(chunk.size());
     const uint64_t bytes = chunk.size_bytes();
     sorting_.copy(CopyTarget::device(chunk_.data(), bytes), CopySource::pinned(chunk.data(), bytes),
-                  {.path = CopyPath::engine});
+                  CopyPath::engine);
     // The network needs a power of two. The padding sorts behind all keys, or among equal ones.
     if (length > chunk.size())
       sorting_.fill(CopyTarget::device(chunk_.data() + chunk.size(),
@@ -57,7 +57,7 @@ Work GpuSorter::sort(std::span<uint32_t> chunk) {
       for (uint32_t pass = 0; pass <= stage; ++pass)
         sorting_.launch(sort_kernel_, grid, chunk_.data(), stage, pass, 1u);
     sorting_.copy(CopyTarget::pinned(chunk.data(), bytes), CopySource::device(chunk_.data(), bytes),
-                  {.path = CopyPath::engine});
+                  CopyPath::engine);
   }
   sorting_.record(work.end);
   return work;
@@ -70,7 +70,7 @@ Work GpuSorter::merge(std::span<const uint32_t> runs, uint64_t first, std::span<
   merging_.record(work.begin);
   if (!runs.empty())
     merging_.copy(CopyTarget::device(sides_[0].data() + first, runs.size_bytes()),
-                  CopySource::pinned(runs.data(), runs.size_bytes()), {.path = CopyPath::engine});
+                  CopySource::pinned(runs.data(), runs.size_bytes()), CopyPath::engine);
   copied = merging_.record();
   for (const Merge& each : merges) launch(each);
   merging_.record(work.end);
@@ -83,8 +83,7 @@ Work GpuSorter::merge_to(std::span<uint32_t> result, uint32_t side, std::span<co
   for (const Merge& each : merges) launch(each);
   if (!result.empty())
     merging_.copy(CopyTarget::pinned(result.data(), result.size_bytes()),
-                  CopySource::device(sides_[side].data(), result.size_bytes()),
-                  {.path = CopyPath::engine});
+                  CopySource::device(sides_[side].data(), result.size_bytes()), CopyPath::engine);
   merging_.record(work.end);
   used_ = 0;
   return work;

@@ -59,12 +59,12 @@ Timeline run_on(const Agent& gpu, const Kernel<uint32_t*, uint32_t>& chain,
   for (Batch& batch : line.batches) {
     Stream& stream = all[batch.stream];
     stream.record(batch.times[0]);
-    stream.copy(batch.values, batch.in, {.path = CopyPath::engine});
+    stream.copy(batch.values, batch.in, CopyPath::engine);
     stream.record(batch.times[1]);
     for (uint32_t k = 0; k < kKernelsPerBatch; ++k)
       stream.launch(chain, Grid{kElements}.by(256), batch.values.data(), k);
     stream.record(batch.times[2]);
-    stream.copy(batch.out, batch.values, {.path = CopyPath::engine});
+    stream.copy(batch.out, batch.values, CopyPath::engine);
     stream.record(batch.times[3]);
   }
   streams.synchronize();

@@ -25,7 +25,7 @@ import re
 import sys
 
 ENGINE = ["runtime", "memory", "program", "topology", "fences", "completion", "dispatch/pools", "dispatch", "recording",
-          "stream/event", "stream/queue", "stream/copy", "stream", "hip/api", "hip/graph", "hip"]
+          "stream/queue", "stream/copy", "stream", "hip/api", "hip/graph", "hip"]
 VGPU = ["device", "gfx9", "cp", "kfd", "interpose"]
 VGPU_SHARED = ("aql/printable.hpp", "aql/write_all.hpp", "tools/support/option_text.hpp",
                "tools/support/preload_target.hpp", "tools/support/rocr_tables.hpp")

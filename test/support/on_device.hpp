@@ -64,7 +64,7 @@ class OnDevice {
 
 inline std::vector<uint32_t> download(Copier& copier, const DeviceBuffer<uint32_t>& buffer) {
   std::vector<uint32_t> host(buffer.size());
-  copier.copy(host, buffer, {.pageable = PageablePath::staged});
+  copier.copy(host, buffer);
   return host;
 }
 

@@ -13,7 +13,7 @@
 #include "engine/memory/buffer.hpp"
 #include "engine/program/program.hpp"
 #include "engine/recording/recording.hpp"
-#include "engine/stream/copier.hpp"
+#include "engine/stream/stream.hpp"
 #include "kernels/basics.hpp"
 #include "tools/support/statistics.hpp"
 

@@ -15,7 +15,7 @@ namespace uptempo::hardware {
 namespace {
 
 constexpr size_t kWords = 4 << 20;  // 16 MiB
-constexpr CopyOptions kByEngine{.path = CopyPath::engine};
+constexpr CopyPath kByEngine = CopyPath::engine;
 
 struct Found {
   bool right = true;
@@ -27,8 +27,8 @@ class Copies {
  public:
   explicit Copies(const Agent& gpu) : gpu_(gpu), host_(gpu, kWords) {}
 
-  Found run(EngineChoice choice) {
-    Streams streams(gpu_, {.engines = choice});
+  Found run(bool by_library) {
+    Streams streams(gpu_, {.choose_engines = by_library});
     Stream one(streams), other(streams);
     const uint32_t seed = ++turn_ * 2'654'435'761u;
     const auto word = [seed](size_t i) { return seed + static_cast<uint32_t>(i); };
@@ -80,9 +80,9 @@ Answer probe_copy_engines(const support::Device& device) {
   Copies copies(device.gpu);
   nlohmann::ordered_json measured = nlohmann::ordered_json::array();
   std::string text, wrong;
-  for (const auto& [choice, name] : {std::pair(EngineChoice::automatic, "the library"),
-                                     std::pair(EngineChoice::runtime, "ROCr")}) {
-    const Found found = copies.run(choice);
+  for (const auto& [by_library, name] :
+       {std::pair(true, "the library"), std::pair(false, "ROCr")}) {
+    const Found found = copies.run(by_library);
     measured.push_back({{"engines_chosen_by", name},
                         {"right", found.right},
                         {"to_device_gb_per_s", found.to_device},

@@ -11,7 +11,7 @@
 #include "engine/memory/buffer.hpp"
 #include "engine/program/program.hpp"
 #include "engine/runtime/signal.hpp"
-#include "engine/stream/copier.hpp"
+#include "engine/stream/stream.hpp"
 #include "kernels/basics.hpp"
 #include "tools/hardware/packets.hpp"
 #include "tools/support/packet_queue.hpp"

@@ -24,7 +24,7 @@ namespace uptempo::detail {
 // Throws the Error of a request for times that the device has not stored.
 [[noreturn]] void throw_no_times(const char* call, std::string asked);
 
-// The completion time of a TimedEvent (engine/stream/event/timed_event.hpp). The timeline of the
+// The completion time of a TimedEvent (engine/stream/queue/event.hpp). The timeline of the
 // publication sets it, at the latest before it reuses the publication's signal. Any thread.
 class EventTime {
  public:

@@ -15,15 +15,24 @@
 // knows the engines of their link. A copy between the host and a peer counts as one between
 // devices, because ROCr runs it on the peer.
 //
+// ROCr's functions for it are found at run time, because older releases and headers lack them. So
+// one binary runs with every ROCr.
+//
 // Each engine is a lane, which all directions share: copies on an engine run one after the other,
 // copies on different engines overlap. The order of a stream does not depend on the choice.
+//
+// Thread safety: every function may be called from any thread.
 #pragma once
+
+#include <hsa/hsa.h>
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
+
+#include "engine/runtime/agent.hpp"
 
 namespace uptempo::detail {
 
@@ -47,5 +56,17 @@ EngineSet choose_engines(CopyDirection direction, uint32_t host_engines, uint32_
                          uint32_t preferred);
 // The runtime decides for both directions between host and GPU.
 EngineSets left_to_runtime(std::string_view why);
+// Asks ROCr for the engines of copies between host and GPU, or for reasons not to choose among
+// them.
+EngineSets engines_of(const Agent& gpu, hsa_agent_t host);
+
+// hsa_amd_memory_async_copy_on_engine in hsa_ext_amd.h of ROCr 6.1. engine_id is an enumeration
+// there, with one bit per engine. Null: this ROCr lacks it.
+using CopyOnEngine = hsa_status_t (*)(void* dst, hsa_agent_t dst_agent, const void* src,
+                                      hsa_agent_t src_agent, size_t size, uint32_t num_dep_signals,
+                                      const hsa_signal_t* dep_signals,
+                                      hsa_signal_t completion_signal, uint32_t engine_id,
+                                      bool force_copy_on_sdma);
+CopyOnEngine copy_on_engine();
 
 }  // namespace uptempo::detail

@@ -36,7 +36,7 @@
 #include "engine/completion/timeline_watch.hpp"
 #include "engine/completion/waiter.hpp"
 #include "engine/dispatch/pools/signal_pool.hpp"
-#include "engine/stream/event/event.hpp"
+#include "engine/stream/queue/event.hpp"
 
 namespace uptempo::detail {
 
@@ -49,9 +49,6 @@ struct CopyLaneOptions {
 
 class CopyLane {
  public:
-  struct Agents {
-    hsa_agent_t to{0}, from{0};
-  };
   struct Copy {
     void* to = nullptr;
     hsa_agent_t to_agent{0};

@@ -6,7 +6,7 @@
 
 #include "engine/runtime/counters.hpp"
 #include "engine/runtime/session.hpp"
-#include "engine/stream/event/detail/retired_counts.hpp"
+#include "engine/stream/queue/event.hpp"
 
 namespace uptempo::detail {
 
@@ -25,9 +25,8 @@ void copy_all_owed_bytes() noexcept { RetiredList::of_process().copy_owed_bytes(
 void Retired::leave_to_session() noexcept {
   chunk = {};  // before its staging
   pin.leave_to_session();
-  memory.leave_to_session();
-  for (DeviceBuffer<std::byte>& buffer : buffers) buffer.release().leave_to_session();
-  for (KernargMemory& block : kernargs) block.leave_to_session();
+  for (Allocation& each : memory) each.leave_to_session();
+  kernargs.leave_to_session();
 }
 
 RetiredList& RetiredList::of_process() {
@@ -38,71 +37,64 @@ RetiredList& RetiredList::of_process() {
   return *list;
 }
 
-RetiredList::Place RetiredList::make_place() {
-  Place place;
+RetiredList::Entry RetiredList::make_entry() {
+  Entry entry;
   {
     const std::lock_guard lock(mutex_);
-    if (!unused_.empty()) place.splice(place.end(), unused_, unused_.begin());
+    if (!unused_.empty()) entry.splice(entry.end(), unused_, unused_.begin());
   }
-  if (place.empty()) place.emplace_back();
-  place.front().uses.expect(1);
-  return place;
+  if (entry.empty()) entry.emplace_back();
+  entry.front().uses.expect(1);
+  entry.front().memory.reserve(1);
+  return entry;
 }
 
 // The functions that follow do nothing in the child of a fork: another thread of the parent may
 // have held the lock, and the memory of the entries is not mapped. They are the parent's.
-void RetiredList::add(Place&& place) noexcept {
+void RetiredList::add(Entry&& entry) noexcept {
   if (Session::is_parents()) return;
-  const uint32_t owed = place.front().owes_bytes();
+  const uint32_t owed = entry.front().owes_bytes();
   const std::lock_guard lock(mutex_);
-  entries_.splice(entries_.end(), place);
+  entries_.splice(entries_.end(), entry);
   retired_entries.fetch_add(1, std::memory_order_release);
   owed_host_copies.fetch_add(owed, std::memory_order_release);
 }
 
 void RetiredList::carry_out(bool releases_memory) noexcept {
   if (Session::is_parents()) return;
-  Place over;
+  Entry over;
+  uint32_t copied = 0;
   {
     const std::lock_guard lock(mutex_);
-    run(releases_memory, over);
-  }
-  free(std::move(over));
-}
-
-void RetiredList::run(bool releases_memory, Place& over) noexcept {
-  // Check from last to first. If a copy that executed earlier on the device precedes a complete
-  // one, it is then found complete, too, and their entries are carried out in that order.
-  // No std::views::reverse here: clang 15 does not compile it with the library of GCC 12.
-  for (auto entry = entries_.rbegin(); entry != entries_.rend(); ++entry)
-    entry->is_due = entry->uses.are_over();
-  uint32_t copied = 0, released = 0;
-  for (auto next = entries_.begin(); next != entries_.end();) {
-    const auto place = next++;
-    Retired& entry = *place;
-    if (!entry.is_due) continue;
-    if (entry.owes_bytes()) {
-      copy_rows_on_host(entry.to, entry.from, entry.rows);
-      entry.from = nullptr;
-      ++copied;
+    // Check from last to first. If a copy that executed earlier on the device precedes a complete
+    // one, it is then found complete, too, and their entries are carried out in that order.
+    // No std::views::reverse here: clang 15 does not compile it with the library of GCC 12.
+    for (auto entry = entries_.rbegin(); entry != entries_.rend(); ++entry)
+      entry->is_due = entry->uses.are_over();
+    for (auto next = entries_.begin(); next != entries_.end();) {
+      const auto entry = next++;
+      if (!entry->is_due) continue;
+      if (entry->owes_bytes()) {
+        copy_rows_on_host(entry->to, entry->from, entry->rows);
+        entry->from = nullptr;
+        ++copied;
+      }
+      if (entry->releases_memory() && !releases_memory) continue;
+      entry->chunk = {};
+      entry->pin = {};  // here: the same memory may be pinned again once the entry is gone
+      over.splice(over.end(), entries_, entry);
+      count(&CounterBlock::retired);
     }
-    if (entry.releases_memory() && !releases_memory) continue;
-    entry.chunk = {};
-    entry.pin = {};  // here: the same memory may be pinned again once the entry is gone
-    over.splice(over.end(), entries_, place);
-    ++released;
-    count(&CounterBlock::retired);
+    owed_host_copies.fetch_sub(copied, std::memory_order_release);
+    retired_entries.fetch_sub(static_cast<uint32_t>(over.size()), std::memory_order_release);
   }
-  owed_host_copies.fetch_sub(copied, std::memory_order_release);
-  retired_entries.fetch_sub(released, std::memory_order_release);
-}
-
-void RetiredList::free(Place&& over) noexcept {
   if (over.empty()) return;
-  for (Retired& entry : over) {
-    Uses uses = std::move(entry.uses);  // with its room
+  for (Retired& entry : over) {  // frees what they hold, and keeps their room
+    Uses uses = std::move(entry.uses);
+    std::vector<Allocation> memory = std::move(entry.memory);
     uses.clear();
-    entry = {.uses = std::move(uses)};
+    memory.clear();
+    entry = {.uses = std::move(uses), .memory = std::move(memory)};
   }
   const std::lock_guard lock(mutex_);
   unused_.splice(unused_.end(), over);

@@ -28,7 +28,7 @@
 #include "engine/memory/buffer.hpp"
 #include "engine/memory/host_pin.hpp"
 #include "engine/memory/kernarg_memory.hpp"
-#include "engine/stream/copy/copy_ends.hpp"
+#include "engine/stream/copy/copy_memory.hpp"
 #include "engine/stream/copy/staging.hpp"
 
 namespace uptempo::detail {
@@ -47,9 +47,8 @@ struct Retired {
   std::shared_ptr<Staging> staging{};  // used by this copy only; outlives its chunk
   Staging::Chunk chunk{};
   HostPin pin{};
-  Allocation memory{};
-  std::vector<DeviceBuffer<std::byte>> buffers{};
-  std::vector<KernargMemory> kernargs{};
+  std::vector<Allocation> memory{};
+  KernargMemory kernargs{};
 
   const void* owner = nullptr;
   bool is_due = false;  // the list's own
@@ -57,8 +56,8 @@ struct Retired {
   bool owes_bytes() const noexcept { return from != nullptr; }
   // Its release calls HSA.
   bool releases_memory() const noexcept {
-    return pin.device_address() != nullptr || staging || memory.data() != nullptr ||
-           !buffers.empty() || !kernargs.empty();
+    return pin.device_address() != nullptr || staging || !memory.empty() ||
+           kernargs.data() != nullptr;
   }
   void leave_to_session() noexcept;
 };
@@ -73,11 +72,12 @@ class RetiredList {
   RetiredList(const RetiredList&) = delete;
   RetiredList& operator=(const RetiredList&) = delete;
 
-  // A list of one entry without uses, which the caller fills. Made before work begins: nothing may
-  // fail after that. Throws std::bad_alloc. Allocates if more entries exist than ever before.
-  using Place = std::list<Retired>;
-  Place make_place();
-  void add(Place&& place) noexcept;
+  // A list of one entry without uses, which the caller fills: one use and one allocation need no
+  // memory. Made before work begins: nothing may fail after that. Throws std::bad_alloc. Allocates
+  // if more entries exist than ever before.
+  using Entry = std::list<Retired>;
+  Entry make_entry();
+  void add(Entry&& entry) noexcept;
   // Carries out the entries whose uses are over.
   void release() noexcept { carry_out(true); }
   // Copies their bytes, and releases what needs no call of HSA.
@@ -93,14 +93,10 @@ class RetiredList {
 
  private:
   void carry_out(bool releases_memory) noexcept;
-  // Moves entries that are carried out to `over`, with the memory they hold. Requires mutex_.
-  void run(bool releases_memory, Place& over) noexcept;
-  // Frees that memory and keeps the places.
-  void free(Place&& over) noexcept;
 
   std::mutex mutex_;
   std::list<Retired> entries_;  // in call order
-  std::list<Retired> unused_;   // places for later ones
+  std::list<Retired> unused_;   // for later ones
 };
 
 }  // namespace uptempo::detail

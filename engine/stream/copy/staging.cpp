@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string>
+#include <utility>
 
 #include "engine/runtime/error.hpp"
 
@@ -16,47 +18,40 @@ constexpr size_t kMostPieces = 65'536;
 
 }  // namespace
 
-Staging::Staging(const Agent& gpu, size_t size_bytes, size_t piece_bytes)
-    : owned_(gpu, std::max<size_t>(size_bytes, 1)),
-      memory_(owned_.span()),
-      piece_bytes_(piece_bytes) {
-  cut();
-}
-
-Staging::Staging(std::span<std::byte> memory, size_t piece_bytes, std::shared_ptr<void> keep)
-    : keep_(std::move(keep)), memory_(memory), piece_bytes_(piece_bytes) {
-  cut();
-}
-
-void Staging::cut() {
-  if (piece_bytes_ == 0 || memory_.size() < piece_bytes_) {
+Staging::Staging(const Agent* gpu, size_t size_bytes, size_t piece_bytes)
+    : piece_bytes_(piece_bytes) {
+  const auto refuse = [&](std::string found, const char* remedy) {
     throw Error({.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
                  .call = "Streams",
-                 .asked = fmt::format("staging memory of {} bytes in pieces of {}", memory_.size(),
-                                      piece_bytes_),
-                 .found = "no piece fits in it",
-                 .remedy = "correct CopyLimits::staging_bytes and piece_bytes"});
-  }
-  const size_t pieces = memory_.size() / piece_bytes_;
-  if (pieces > kMostPieces) {
-    throw Error({.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
-                 .call = "Streams",
-                 .asked = fmt::format("staging memory of {} bytes in pieces of {}", memory_.size(),
-                                      piece_bytes_),
-                 .found = fmt::format("{} pieces, of at most {}", pieces, kMostPieces),
-                 .remedy = "raise CopyLimits::piece_bytes, or lower staging_bytes"});
-  }
+                 .asked = fmt::format("staging memory of {} bytes in pieces of {}", size_bytes,
+                                      piece_bytes),
+                 .found = std::move(found),
+                 .remedy = remedy});
+  };
+  if (piece_bytes == 0 || size_bytes < piece_bytes)
+    refuse("no piece fits in it", "correct CopyLimits::staging_bytes and piece_bytes");
+  const size_t pieces = size_bytes / piece_bytes;
+  if (pieces > kMostPieces)
+    refuse(fmt::format("{} pieces, of at most {}", pieces, kMostPieces),
+           "raise CopyLimits::piece_bytes, or lower staging_bytes");
   pieces_.resize(pieces);
+  if (gpu != nullptr) {
+    pinned_ = PinnedBuffer<std::byte>(*gpu, size_bytes);
+    memory_ = pinned_.data();
+  } else {
+    ordinary_.resize(size_bytes);
+    memory_ = ordinary_.data();
+  }
 }
 
 Staging::~Staging() {
   const bool in_use = std::ranges::any_of(pieces_, [](Piece& piece) { return !is_free(piece); });
-  if (in_use) owned_.leave_to_session();
+  if (in_use) pinned_.leave_to_session();
 }
 
 bool Staging::is_free(Piece& piece) noexcept { return piece.chunks == 0 && piece.uses.are_over(); }
 
-std::optional<Staging::Chunk> Staging::try_take(size_t bytes) {
+Staging::Chunk Staging::try_take(size_t bytes) {
   const size_t taken = (bytes + kAlignment - 1) / kAlignment * kAlignment;
   const std::lock_guard lock(mutex_);
   if (current_ == kNone || used_ + bytes > piece_bytes_) {
@@ -69,7 +64,7 @@ std::optional<Staging::Chunk> Staging::try_take(size_t bytes) {
   }
   Piece& piece = pieces_[current_];
   piece.uses.expect(piece.chunks + 1);
-  Chunk chunk(*this, current_, memory_.data() + current_ * piece_bytes_ + used_);
+  Chunk chunk(memory_ + current_ * piece_bytes_ + used_, {this, current_});
   used_ = std::min(used_ + taken, piece_bytes_);
   ++piece.chunks;
   return chunk;
@@ -77,7 +72,7 @@ std::optional<Staging::Chunk> Staging::try_take(size_t bytes) {
 
 void Staging::use_until(const Chunk& chunk, const Completion& end) noexcept {
   const std::lock_guard lock(mutex_);
-  pieces_[chunk.piece_].uses.add(end);
+  pieces_[chunk.get_deleter().piece].uses.add(end);
 }
 
 std::optional<Completion> Staging::unfinished() noexcept {
@@ -85,11 +80,6 @@ std::optional<Completion> Staging::unfinished() noexcept {
   for (const Piece& piece : pieces_)
     if (const std::optional<Completion> use = piece.uses.unfinished()) return use;
   return {};
-}
-
-size_t Staging::free_pieces() noexcept {
-  const std::lock_guard lock(mutex_);
-  return static_cast<size_t>(std::ranges::count_if(pieces_, is_free));
 }
 
 void Staging::end_use(size_t piece) noexcept {

@@ -15,8 +15,6 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <span>
-#include <utility>
 #include <vector>
 
 #include "engine/completion/detail/uses.hpp"
@@ -26,57 +24,31 @@ namespace uptempo::detail {
 
 class Staging {
  public:
-  // Allocates. Throws Error, also if `size_bytes` is smaller than a piece.
-  Staging(const Agent& gpu, size_t size_bytes, size_t piece_bytes);
-  // Uses memory that lives as long as `keep`.
-  Staging(std::span<std::byte> memory, size_t piece_bytes, std::shared_ptr<void> keep);
+  // Allocates; for a null agent, ordinary memory. Throws Error, also if `size_bytes` is smaller than
+  // a piece.
+  Staging(const Agent* gpu, size_t size_bytes, size_t piece_bytes);
   ~Staging();
   Staging(const Staging&) = delete;
   Staging& operator=(const Staging&) = delete;
 
-  class Chunk {
-   public:
-    Chunk() = default;
-    Chunk(Chunk&& other) noexcept
-        : staging_(std::exchange(other.staging_, nullptr)),
-          piece_(other.piece_),
-          data_(other.data_) {}
-    Chunk& operator=(Chunk&& other) noexcept {
-      give_back();
-      staging_ = std::exchange(other.staging_, nullptr);
-      piece_ = other.piece_;
-      data_ = other.data_;
-      return *this;
-    }
-    ~Chunk() { give_back(); }
-
-    std::byte* data() const noexcept { return data_; }
-
-   private:
-    friend class Staging;
-    Chunk(Staging& staging, size_t piece, std::byte* data) noexcept
-        : staging_(&staging), piece_(piece), data_(data) {}
-    void give_back() noexcept {
-      if (staging_ != nullptr) std::exchange(staging_, nullptr)->end_use(piece_);
-    }
-
-    Staging* staging_ = nullptr;
-    size_t piece_ = 0;
-    std::byte* data_ = nullptr;
+  // Gives a chunk back to its piece.
+  struct EndUse {
+    Staging* staging = nullptr;
+    size_t piece = 0;
+    void operator()(std::byte*) const noexcept { staging->end_use(piece); }
   };
+  using Chunk = std::unique_ptr<std::byte, EndUse>;
 
-  // Takes at most piece_bytes(). Empty if no piece is free. Throws std::bad_alloc.
-  std::optional<Chunk> try_take(size_t bytes);
+  // Takes at most piece_bytes(). Null if no piece is free. Throws std::bad_alloc.
+  Chunk try_take(size_t bytes);
   // Notes that the device uses the chunk until then. Once for each chunk, which may be destroyed at
   // once.
   void use_until(const Chunk& chunk, const Completion& end) noexcept;
   // Returns a publication that delays the reuse of a piece. Empty if only the host delays it.
   std::optional<Completion> unfinished() noexcept;
 
-  size_t size_bytes() const noexcept { return memory_.size(); }
   size_t piece_bytes() const noexcept { return piece_bytes_; }
   size_t pieces() const noexcept { return pieces_.size(); }
-  size_t free_pieces() noexcept;
 
  private:
   struct Piece {
@@ -85,13 +57,12 @@ class Staging {
   };
   static constexpr size_t kNone = SIZE_MAX;
 
-  void cut();
   void end_use(size_t piece) noexcept;
   static bool is_free(Piece& piece) noexcept;
 
-  PinnedBuffer<std::byte> owned_;
-  std::shared_ptr<void> keep_;
-  std::span<std::byte> memory_;
+  PinnedBuffer<std::byte> pinned_;
+  std::vector<std::byte> ordinary_;
+  std::byte* memory_ = nullptr;
   const size_t piece_bytes_;
   std::mutex mutex_;
   std::vector<Piece> pieces_;

@@ -14,7 +14,8 @@ bool are_contiguous(size_t width_bytes, size_t height, size_t pitch) noexcept {
   return height <= 1 || pitch == width_bytes;
 }
 
-// Merges contiguous rows into one row, and slices that continue one another into one slice.
+}  // namespace
+
 TransferBox merged(TransferBox box, bool is_fill) noexcept {
   if (box.width_bytes == 0 || box.height == 0 || box.depth == 0)
     box.width_bytes = box.height = box.depth = 0;
@@ -37,13 +38,6 @@ TransferBox merged(TransferBox box, bool is_fill) noexcept {
   }
   return box;
 }
-
-uint8_t* target(const TransferBox& box) noexcept { return static_cast<uint8_t*>(box.to); }
-const uint8_t* source(const TransferBox& box) noexcept {
-  return static_cast<const uint8_t*>(box.from);
-}
-
-}  // namespace
 
 TransferKernels load_transfer_kernels(const Agent& gpu) {
   const Program program(gpu, builtin_kernels::transfer());
@@ -71,42 +65,6 @@ Grid TransferGrids::rows(size_t width_bytes, size_t height) const noexcept {
   const auto y =
       static_cast<uint32_t>(std::clamp<size_t>(height, 1, std::max<size_t>(most_items_ / x, 1)));
   return Grid{x, y}.by(x, std::clamp(kWorkgroup / x, 1u, y));
-}
-
-TransferDispatch copy_dispatch(const TransferKernels& kernels, const TransferGrids& grids,
-                               const TransferBox& given) {
-  const TransferBox box = merged(given, false);
-  if (box.depth > 1)
-    return {kernels.copy_slices, grids.rows(box.width_bytes, box.height * box.depth),
-            target(box),         source(box),
-            box.width_bytes,     box.height,
-            box.depth,           box.to_pitch,
-            box.from_pitch,      box.to_slice_pitch,
-            box.from_slice_pitch};
-  if (box.height > 1)
-    return {kernels.copy_rows, grids.rows(box.width_bytes, box.height),
-            target(box),       source(box),
-            box.width_bytes,   box.height,
-            box.to_pitch,      box.from_pitch};
-  return {kernels.copy_bytes, grids.linear(box.width_bytes), target(box), source(box),
-          box.width_bytes};
-}
-
-TransferDispatch fill_dispatch(const TransferKernels& kernels, const TransferGrids& grids,
-                               const TransferBox& given, const std::array<uint64_t, 2>& pattern) {
-  const TransferBox box = merged(given, true);
-  const auto [low, high] = pattern;
-  if (box.height > 1)
-    return {kernels.fill_rows,
-            grids.rows(box.width_bytes, box.height),
-            target(box),
-            box.width_bytes,
-            box.height,
-            box.to_pitch,
-            low,
-            high};
-  return {
-      kernels.fill_bytes, grids.linear(box.width_bytes), target(box), box.width_bytes, low, high};
 }
 
 }  // namespace uptempo::detail

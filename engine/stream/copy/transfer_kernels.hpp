@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <type_traits>
 
 #include "engine/program/grid.hpp"
 #include "engine/program/program.hpp"
@@ -56,7 +57,8 @@ struct TransferBox {
 class TransferDispatch {
  public:
   template <class... Args>
-  TransferDispatch(const Kernel<Args...>& its_kernel, const Grid& its_grid, Args... args) noexcept
+  TransferDispatch(const Kernel<Args...>& its_kernel, const Grid& its_grid,
+                   std::type_identity_t<Args>... args) noexcept
       : kernel(Kernel<Arguments>::trusted(its_kernel.shared_info())),
         grid(its_grid),
         words_{word(args)...},
@@ -79,13 +81,53 @@ class TransferDispatch {
   size_t count_;
 };
 
-// The kernel with the fewest arguments that can make the transfer. Ranges of different rows must
-// not overlap.
-TransferDispatch copy_dispatch(const TransferKernels& kernels, const TransferGrids& grids,
-                               const TransferBox& box);
+// Merges contiguous rows into one row, and slices that continue one another into one slice.
+TransferBox merged(TransferBox box, bool is_fill) noexcept;
+
+// Calls launch(kernel, grid, arguments...) for the kernel with the fewest arguments that can make
+// the transfer. Ranges of different rows must not overlap.
+template <class Launch>
+auto launch_copy(const TransferKernels& kernels, const TransferGrids& grids,
+                 const TransferBox& given, Launch&& launch) {
+  const TransferBox box = merged(given, false);
+  auto* const to = static_cast<uint8_t*>(box.to);
+  const auto* const from = static_cast<const uint8_t*>(box.from);
+  const uint64_t width = box.width_bytes, height = box.height;
+  if (box.depth > 1)
+    return launch(kernels.copy_slices, grids.rows(width, height * box.depth), to, from, width,
+                  height, box.depth, box.to_pitch, box.from_pitch, box.to_slice_pitch,
+                  box.from_slice_pitch);
+  if (height > 1)
+    return launch(kernels.copy_rows, grids.rows(width, height), to, from, width, height,
+                  box.to_pitch, box.from_pitch);
+  return launch(kernels.copy_bytes, grids.linear(width), to, from, width);
+}
 // `pattern`: 16 bytes, lowest first, repeated from the first byte on. Requires a depth of 1 and,
 // for several rows, a width that is a multiple of the pattern's period.
-TransferDispatch fill_dispatch(const TransferKernels& kernels, const TransferGrids& grids,
-                               const TransferBox& box, const std::array<uint64_t, 2>& pattern);
+template <class Launch>
+auto launch_fill(const TransferKernels& kernels, const TransferGrids& grids,
+                 const TransferBox& given, const std::array<uint64_t, 2>& pattern,
+                 Launch&& launch) {
+  const TransferBox box = merged(given, true);
+  auto* const to = static_cast<uint8_t*>(box.to);
+  const uint64_t width = box.width_bytes, height = box.height;
+  if (height > 1)
+    return launch(kernels.fill_rows, grids.rows(width, height), to, width, height, box.to_pitch,
+                  pattern[0], pattern[1]);
+  return launch(kernels.fill_bytes, grids.linear(width), to, width, pattern[0], pattern[1]);
+}
+
+// The same as one dispatch.
+inline TransferDispatch copy_dispatch(const TransferKernels& kernels, const TransferGrids& grids,
+                                      const TransferBox& box) {
+  return launch_copy(kernels, grids, box,
+                     [](const auto&... parts) { return TransferDispatch(parts...); });
+}
+inline TransferDispatch fill_dispatch(const TransferKernels& kernels, const TransferGrids& grids,
+                                      const TransferBox& box,
+                                      const std::array<uint64_t, 2>& pattern) {
+  return launch_fill(kernels, grids, box, pattern,
+                     [](const auto&... parts) { return TransferDispatch(parts...); });
+}
 
 }  // namespace uptempo::detail

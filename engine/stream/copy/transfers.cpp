@@ -12,41 +12,33 @@
 #include "engine/memory/kernarg_placement.hpp"
 #include "engine/runtime/error.hpp"
 #include "engine/stream/copy/retired.hpp"
-#include "engine/stream/copy/rocr_engines.hpp"
-#include "engine/stream/event/detail/retired_counts.hpp"
 
 namespace uptempo::detail {
 namespace {
 
 CopyLane::Start start_by_rocr(std::optional<uint32_t> engine) {
-  if (!engine) {
-    return [](const CopyLane::Copy& copy, std::span<const hsa_signal_t> after, hsa_signal_t done) {
-      return hsa_amd_memory_async_copy(copy.to, copy.to_agent, copy.from, copy.from_agent,
-                                       copy.bytes, static_cast<uint32_t>(after.size()),
-                                       after.empty() ? nullptr : after.data(), done);
-    };
-  }
-  return [engine = *engine](const CopyLane::Copy& copy, std::span<const hsa_signal_t> after,
-                            hsa_signal_t done) {
-    return RocrEngines::get().copy(copy.to, copy.to_agent, copy.from, copy.from_agent, copy.bytes,
-                                   after, done, engine);
-  };
+  return
+      [engine](const CopyLane::Copy& copy, std::span<const hsa_signal_t> after, hsa_signal_t done) {
+        const auto count = static_cast<uint32_t>(after.size());
+        const hsa_signal_t* const signals = after.empty() ? nullptr : after.data();
+        if (!engine)
+          return hsa_amd_memory_async_copy(copy.to, copy.to_agent, copy.from, copy.from_agent,
+                                           copy.bytes, count, signals, done);
+        // Only copies within an agent look at the last argument.
+        return copy_on_engine()(copy.to, copy.to_agent, copy.from, copy.from_agent, copy.bytes,
+                                count, signals, done, 1u << *engine, true);
+      };
 }
 
-Transfers::Parts parts_of(const Agent& gpu, EngineChoice engines) {
+Transfers::Parts parts_of(const Agent& gpu, bool choose_engines) {
   const hsa_agent_t host = find_pool(gpu, MemoryKind::pinned).owner;
   return {.make_lane =
               [gpu](std::optional<uint32_t> engine, const CopyLaneOptions& options) {
                 return std::make_unique<CopyLane>(gpu, start_by_rocr(engine), options);
               },
-          .engines = engines == EngineChoice::automatic
-                         ? RocrEngines::get().engines(gpu, host)
-                         : left_to_runtime("StreamsOptions::engines"),
+          .engines = choose_engines ? engines_of(gpu, host)
+                                    : left_to_runtime("StreamsOptions::choose_engines"),
           .load_kernels = [gpu] { return load_transfer_kernels(gpu); },
-          .make_staging =
-              [gpu](size_t size_bytes, size_t piece_bytes) {
-                return std::make_shared<Staging>(gpu, size_bytes, piece_bytes);
-              },
           .compute_units = gpu.properties().compute_units,
           .hdp_flush = hdp_flush_register(gpu),
           .coherent_link = gpu.properties().xgmi_to_host};
@@ -54,14 +46,14 @@ Transfers::Parts parts_of(const Agent& gpu, EngineChoice engines) {
 
 }  // namespace
 
-Transfers::Transfers(const Agent& gpu, const CopyLimits& limits, EngineChoice engines,
+Transfers::Transfers(const Agent& gpu, const CopyLimits& limits, bool choose_engines,
                      const CopyLaneOptions& of_lanes, CloseEpochs close_epochs)
     : agent_(gpu),
       host_(find_pool(gpu, MemoryKind::pinned).owner),
       limits_(limits),
       of_lanes_(of_lanes),
       close_epochs_(std::move(close_epochs)),
-      parts_(parts_of(gpu, engines)),
+      parts_(parts_of(gpu, choose_engines)),
       // Staging memory ends with the Runtime, so carry out what is due before.
       listener_(Session::current(), {.at_end = [this] { end_retired(); }}) {}
 
@@ -82,9 +74,8 @@ void Transfers::end_retired() noexcept {
   RetiredList::of_process().drop(this);
 }
 
-CopyLane& Transfers::lane(LaneNumber number) {
-  // Acquire: a thread that sees the lane sees it constructed.
-  if (CopyLane* const made = lanes_made_[number].load(std::memory_order_acquire)) return *made;
+CopyLane& Transfers::lane(size_t number) {
+  if (CopyLane* const made = made_lane(number)) return *made;
   const std::lock_guard lock(mutex_);
   if (lanes_[number] == nullptr) {
     CopyLaneOptions options = of_lanes_;
@@ -105,34 +96,33 @@ CopyLane& Transfers::lane(LaneNumber number) {
 
 CopyLane& Transfers::lane_for(CopyDirection direction, std::span<const Event> waits) {
   const EngineSet& set = parts_.engines[static_cast<size_t>(direction)];
-  if (set.mask == 0) return lane(lane_of(direction));
-  LaneNumber best = lane_of_engine(set.favourite);
+  if (set.mask == 0) return lane(static_cast<size_t>(direction));
+  size_t best = 0;
   uint32_t least = UINT32_MAX;
-  const auto consider = [&](uint32_t engine) {
-    CopyLane* const made = lanes_made_[lane_of_engine(engine)].load(std::memory_order_acquire);
-    const uint32_t unfinished = made == nullptr ? 0 : made->unfinished();
-    if (unfinished >= least) return;
-    least = unfinished;
-    best = lane_of_engine(engine);
-  };
-  consider(set.favourite);
-  for (uint32_t left = set.mask; left != 0; left &= left - 1) {
-    const auto engine = static_cast<uint32_t>(std::countr_zero(left));
-    CopyLane* const made = lanes_made_[lane_of_engine(engine)].load(std::memory_order_acquire);
+  // The favourite first, so that it is chosen among equals.
+  for (uint32_t left = set.mask, engine = set.favourite;;) {
+    const size_t number = kCopyDirections + engine;
+    CopyLane* const made = made_lane(number);
     if (made != nullptr) {
       // The copies of a failed engine end with its Error, instead of moving to another one.
       if (made->failed()) return *made;
       for (const Event& event : waits)
         if (made->is_unfinished(event)) return *made;
     }
-    consider(engine);
+    const uint32_t unfinished = made == nullptr ? 0 : made->unfinished();
+    if (unfinished < least) {
+      least = unfinished;
+      best = number;
+    }
+    left &= ~(1u << engine);
+    if (left == 0) return lane(best);
+    engine = static_cast<uint32_t>(std::countr_zero(left));
   }
-  return lane(best);
 }
 
 void Transfers::for_each_lane(const std::function<void(CopyLane&)>& f) {
-  for (const auto& made : lanes_made_)
-    if (CopyLane* const lane = made.load(std::memory_order_acquire)) f(*lane);
+  for (size_t number = 0; number < kMostLanes; ++number)
+    if (CopyLane* const made = made_lane(number)) f(*made);
 }
 
 bool Transfers::has_kernels() {
@@ -164,18 +154,17 @@ void Transfers::flush_host_stores(const std::byte* last) const noexcept {
 }
 
 Staging& Transfers::staging() {
-  std::call_once(staging_once_, [this] {
-    staging_ = parts_.make_staging(limits_.staging_bytes, limits_.piece_bytes);
-  });
+  std::call_once(staging_once_,
+                 [this] { staging_.emplace(agent(), limits_.staging_bytes, limits_.piece_bytes); });
   return *staging_;
 }
 
 Staging::Chunk Transfers::take_staging(size_t bytes) {
   Staging& all = staging();
-  if (auto chunk = all.try_take(bytes)) return std::move(*chunk);
+  if (auto chunk = all.try_take(bytes)) return chunk;
   for (Waiter waiter(of_lanes_.patience);;) {
     release_retired();
-    if (auto chunk = all.try_take(bytes)) return std::move(*chunk);
+    if (auto chunk = all.try_take(bytes)) return chunk;
     close_epochs_();
     // If there is nothing to wait for, another thread is about to start its copy, or it was lost.
     if (waiter.wait(all.unfinished().value_or(Completion()))) continue;
@@ -209,34 +198,38 @@ void Transfers::await_users(const std::byte* data, size_t bytes, RetiredList::Us
   }
 }
 
-bool Transfers::reaches(const CopyEnd& end) const { return has_access(*agent_, end.data); }
-
-void Transfers::refuse_reach(const CopyEnd& end, const std::string& asked) const {
+void Transfers::refuse_access(const CopyRange& range, const std::string& asked) const {
   throw Error(
       {.status = HSA_STATUS_ERROR_INVALID_AGENT,
        .call = "Stream::copy",
        .asked = asked,
        .found = fmt::format("{} may not access the memory of {} at {}", name_and_node(*agent_),
-                            name_and_node(end.agent), fmt::ptr(end.data)),
+                            name_and_node(range.agent), fmt::ptr(range.data)),
        .remedy = "make the buffer for both agents, or call allow_access() for it; where an "
                  "agent cannot reach the other, copy through host memory"});
 }
 
-CopyLane::Agents Transfers::agents_of(const CopyEnd& to, const CopyEnd& from) const {
+CopyLane::Copy Transfers::copy_of(const CopyRange& to, const CopyRange& from, size_t bytes) const {
   const hsa_agent_t own = agent_ ? agent_->handle() : hsa_agent_t{0};
-  const auto agent_of = [&](const CopyEnd& end) {
-    if (end.place == CopyPlace::peer) return end.agent;
-    return is_host(end.place) ? host_ : own;
+  const auto agent_of = [&](const CopyRange& range) {
+    if (range.place == CopyPlace::peer) return range.agent;
+    return is_host(range.place) ? host_ : own;
   };
-  // Host agent on one side only: otherwise ROCr copies within the host in its own thread.
-  if (is_host(to.place) && is_host(from.place)) return {.to = host_, .from = own};
-  CopyLane::Agents agents{.to = agent_of(to), .from = agent_of(from)};
+  CopyLane::Copy copy{.to = to.data,
+                      .to_agent = agent_of(to),
+                      .from = from.data,
+                      .from_agent = agent_of(from),
+                      .bytes = bytes};
   const bool by_source = !is_host(from.place);
-  const hsa_agent_t runs = by_source ? agents.from : agents.to;
-  if (runs.handle == own.handle || has_access(runs, by_source ? to.data : from.data)) return agents;
-  if (to.place == CopyPlace::peer) agents.to = own;
-  if (from.place == CopyPlace::peer) agents.from = own;
-  return agents;
+  const hsa_agent_t runs = by_source ? copy.from_agent : copy.to_agent;
+  if (is_host(to.place) && is_host(from.place)) {
+    // Host agent on one side only: otherwise ROCr copies within the host in its own thread.
+    copy.from_agent = own;
+  } else if (runs.handle != own.handle && !has_access(runs, by_source ? to.data : from.data)) {
+    if (to.place == CopyPlace::peer) copy.to_agent = own;
+    if (from.place == CopyPlace::peer) copy.from_agent = own;
+  }
+  return copy;
 }
 
 }  // namespace uptempo::detail

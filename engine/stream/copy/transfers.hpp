@@ -15,12 +15,13 @@
 #include <span>
 #include <string>
 
+#include "engine/memory/buffer.hpp"
 #include "engine/runtime/agent.hpp"
 #include "engine/runtime/error.hpp"
 #include "engine/runtime/session.hpp"
-#include "engine/stream/copy/copy_ends.hpp"
 #include "engine/stream/copy/copy_engines.hpp"
 #include "engine/stream/copy/copy_lane.hpp"
+#include "engine/stream/copy/copy_memory.hpp"
 #include "engine/stream/copy/retired.hpp"
 #include "engine/stream/copy/staging.hpp"
 #include "engine/stream/copy/transfer_kernels.hpp"
@@ -36,7 +37,7 @@ constexpr CopyDirection direction_of(CopyPlace to, CopyPlace from) noexcept {
 }
 
 // The direction whose engines copy. ROCr runs a copy between the host and a peer on the peer
-// (agents_of()). So its engines are not those of this agent's host link, and the runtime chooses.
+// (copy_of()). So its engines are not those of this agent's host link, and the runtime chooses.
 constexpr CopyDirection engine_direction_of(CopyPlace to, CopyPlace from) noexcept {
   const bool with_peer = to == CopyPlace::peer || from == CopyPlace::peer;
   return with_peer ? CopyDirection::between_devices : direction_of(to, from);
@@ -51,7 +52,6 @@ class Transfers {
         make_lane{};
     EngineSets engines{};
     std::function<TransferKernels()> load_kernels{};
-    std::function<std::shared_ptr<Staging>(size_t size_bytes, size_t piece_bytes)> make_staging{};
     uint32_t compute_units = 1;
     // Register that flushes the host data path; null: no host data path to flush.
     volatile uint32_t* hdp_flush = nullptr;
@@ -60,7 +60,7 @@ class Transfers {
   // Ensures that completion of all work in hardware queues can be observed.
   using CloseEpochs = std::function<void()>;
 
-  Transfers(const Agent& gpu, const CopyLimits& limits, EngineChoice engines,
+  Transfers(const Agent& gpu, const CopyLimits& limits, bool choose_engines,
             const CopyLaneOptions& of_lanes, CloseEpochs close_epochs);
   Transfers(Parts parts, const CopyLimits& limits, const CopyLaneOptions& of_lanes,
             CloseEpochs close_epochs);
@@ -92,38 +92,40 @@ class Transfers {
   Staging::Chunk take_staging(size_t bytes);
   Staging& staging();
   // Allocates staging memory for one copy.
-  std::shared_ptr<Staging> make_staging(size_t bytes) { return parts_.make_staging(bytes, bytes); }
+  std::shared_ptr<Staging> make_staging(size_t bytes) const {
+    return std::make_shared<Staging>(agent(), bytes, bytes);
+  }
   // Blocks until no unfinished copy uses that memory in this way. Throws Error on timeout.
   void await_users(const std::byte* data, size_t bytes, RetiredList::Use use);
 
   const Agent* agent() const noexcept { return agent_ ? &*agent_ : nullptr; }
-  hsa_agent_t host() const noexcept { return host_; }
   // True if the memory is not the agent's own: a peer's, or pinned for a peer.
-  bool is_foreign(const CopyEnd& end) const noexcept {
-    return agent_ && end.agent.handle != 0 && end.agent.handle != agent_->handle().handle;
+  bool is_foreign(const CopyRange& range) const noexcept {
+    return agent_ && range.agent.handle != 0 && range.agent.handle != agent_->handle().handle;
   }
-  // True if the agent may access foreign memory.
-  bool reaches(const CopyEnd& end) const;
-  // Throws Error, which names both agents. `asked`: what needs the access.
-  [[noreturn]] void refuse_reach(const CopyEnd& end, const std::string& asked) const;
-  // Returns the agents to name to ROCr for the ends of a copy. ROCr runs the copy on the source's
-  // agent if that is a GPU, else on the target's (runtime.cpp, Runtime::CopyMemory, from 5.2 to
-  // 6.4). It does not check whether that agent may access the other end. If it may not, the result
-  // names this agent for memory of peers, and ROCr copies with a kernel on this agent.
-  CopyLane::Agents agents_of(const CopyEnd& to, const CopyEnd& from) const;
+  // For foreign memory. Throws Error, which names both agents, if the agent may not access it.
+  // `asked`: what needs the access.
+  void require_access(const CopyRange& range, const std::string& asked) const {
+    if (!has_access(*agent_, range.data))
+      refuse_access(range, asked);
+  }
+  // Returns the copy with the agents to name to ROCr. ROCr runs it on the source's agent if that is
+  // a GPU, else on the target's (runtime.cpp, Runtime::CopyMemory, from 5.2 to 6.4). It does not
+  // check whether that agent may access the other side. If it may not, the result names this agent
+  // for memory of peers, and ROCr copies with a kernel on this agent.
+  CopyLane::Copy copy_of(const CopyRange& to, const CopyRange& from, size_t bytes) const;
 
  private:
+  [[noreturn]] void refuse_access(const CopyRange& range, const std::string& asked) const;
   // Carries out the entries that are due, and drops the others.
   void end_retired() noexcept;
-  using LaneNumber = size_t;
-  static constexpr LaneNumber lane_of(CopyDirection direction) noexcept {
-    return static_cast<size_t>(direction);
+  // The lane of a direction, or of engine `number - kCopyDirections`. Creates it on first use.
+  // Throws Error.
+  CopyLane& lane(size_t number);
+  // Null before its first use. Acquire: a thread that sees the lane sees it constructed.
+  CopyLane* made_lane(size_t number) const noexcept {
+    return lanes_made_[number].load(std::memory_order_acquire);
   }
-  static constexpr LaneNumber lane_of_engine(uint32_t engine) noexcept {
-    return kCopyDirections + engine;
-  }
-  // `number` of lane_of() or lane_of_engine(). Creates the lane on first use. Throws Error.
-  CopyLane& lane(LaneNumber number);
 
   std::optional<Agent> agent_;
   hsa_agent_t host_{0};
@@ -137,7 +139,7 @@ class Transfers {
   std::once_flag kernels_once_, staging_once_;
   std::optional<TransferKernels> kernels_;
   std::optional<Error> no_kernels_;
-  std::shared_ptr<Staging> staging_;
+  std::optional<Staging> staging_;
   SessionListener listener_;  // last: it uses the others
 };
 

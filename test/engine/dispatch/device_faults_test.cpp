@@ -126,7 +126,7 @@ struct FaultingLaunch {
 struct FaultingCopy {
   explicit FaultingCopy(const Agent& gpu, const Kernel<uint32_t*, uint32_t>&)
       : streams(gpu, {.queue = {.drain_timeout = 50ms}}), stream(streams), memory(gpu, 64) {
-    stream.copy(memory, CopySource::device(unmapped_address(), 64), {.path = CopyPath::kernel});
+    stream.copy(memory, CopySource::device(unmapped_address(), 64), CopyPath::kernel);
   }
   Streams streams;
   Stream stream;
@@ -135,7 +135,7 @@ struct FaultingCopy {
 struct FaultingEngineCopy {
   explicit FaultingEngineCopy(const Agent& gpu, const Kernel<uint32_t*, uint32_t>&)
       : streams(gpu, {.queue = {.drain_timeout = 50ms}}), stream(streams), memory(gpu, 64) {
-    stream.copy(memory, CopySource::device(unmapped_address(), 64), {.path = CopyPath::engine});
+    stream.copy(memory, CopySource::device(unmapped_address(), 64), CopyPath::engine);
   }
   Streams streams;
   Stream stream;

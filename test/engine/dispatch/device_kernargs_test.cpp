@@ -318,7 +318,7 @@ TEST_CASE_METHOD(ChainDevice,
                  "[kernargs]") {
   Streams streams{gpu, {.hardware_queues = 1, .queue = kSmall}};
   Stream stream{streams};
-  Launcher<uint32_t*, uint32_t> step{streams, chain, {.blocks = 2}};
+  Launcher<uint32_t*, uint32_t> step{streams, chain, 2};
   const DeviceBuffer<uint32_t> buffer = values(5);
   uint32_t expected = 5;
   const Spent spent;

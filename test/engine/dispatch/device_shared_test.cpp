@@ -65,7 +65,7 @@ TEST_CASE_METHOD(OnDevice,
   uint32_t expected = 0;
   for (uint32_t i = 0; i < each; ++i) expected = expected * 3 + i;
   std::vector<uint32_t> host(values.size());
-  copier.copy(host, values, {.pageable = PageablePath::staged});
+  copier.copy(host, values);
   CHECK(std::count(host.begin(), host.end(), expected) == static_cast<ptrdiff_t>(host.size()));
 }
 

@@ -134,6 +134,6 @@ TEST_CASE_METHOD(NearDevice, "copies pass through the nearest agent's memory and
   stream.copy(std::span(back), values);
   stream.synchronize();
   CHECK(back == sent);
-  copier.copy(again, values, {.pageable = PageablePath::staged});
+  copier.copy(again, values);
   CHECK(again == sent);
 }

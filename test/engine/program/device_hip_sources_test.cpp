@@ -48,7 +48,7 @@ TEST_CASE_METHOD(HipSources, "a HIP kernel runs under its C++ name", "[hip]") {
   batch.dispatch(step, Grid::blocks(blocks).threads(128), on_y.data(), on_x.data(), 0.25f, kLength);
   batch.submit().wait();
   std::vector<float> result(kLength), expected(kLength);
-  copier.copy(result, on_y, {.pageable = PageablePath::staged});
+  copier.copy(result, on_y);
   for (uint32_t i = 0; i < kLength; ++i) expected[i] = 0.25f * x[i] + y[i];
   CHECK(result == expected);
 }
@@ -123,7 +123,7 @@ TEST_CASE_METHOD(HipSources, "a HIP kernel refuses a partial workgroup, however 
   batch.submit().wait();
   recording.replay(queue).wait();
   std::vector<float> result(kLength);
-  copier.copy(result, y, {.pageable = PageablePath::staged});
+  copier.copy(result, y);
   CHECK(result == std::vector<float>(kLength, 0.5f));
 }
 

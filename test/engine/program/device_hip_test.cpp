@@ -222,7 +222,7 @@ TEST_CASE_METHOD(OnDevice, "a bool parameter accepts a bool argument and no othe
     for (const bool negate : {true, false}) {
       batch.dispatch(choose, Grid{64}, out.data(), first, 5, negate, 7);
       batch.submit().wait();
-      copier.copy(host, out, {.pageable = PageablePath::staged});
+      copier.copy(host, out);
       const int32_t chosen = first ? 5 : 7;
       CHECK(host == std::vector<int32_t>(64, negate ? -chosen : chosen));
     }

@@ -76,7 +76,7 @@ TEST_CASE_METHOD(OnDevice, "a kernel finds its run-time arguments on every path"
   const Grid grid = Grid::blocks(1).threads(64);
   const auto result = [&] {
     std::vector<uint64_t> words(13);
-    copier.copy(words, out, {.pageable = PageablePath::staged});
+    copier.copy(words, out);
     return words;
   };
   // Each path has its own value of one argument, so that a path that does nothing is noticed.

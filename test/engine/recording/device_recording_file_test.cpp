@@ -88,7 +88,7 @@ TEST_CASE_METHOD(OnDevice,
     copier.fill(buffers.total, 0);
     recording->replay(queue).wait();
     uint32_t sum = 0;
-    copier.copy(std::span(&sum, 1), buffers.total, {.pageable = PageablePath::staged});
+    copier.copy(std::span(&sum, 1), buffers.total);
     return sum;
   };
   CHECK(recording->size() == 4);

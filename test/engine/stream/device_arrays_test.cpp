@@ -79,7 +79,7 @@ TEST_CASE("the caller may change an input array when the call returns",
     }
     for (Stream& stream : all) stream.synchronize();
     std::vector<float> result(count);
-    device.copier.copy(result, y, {.pageable = PageablePath::staged});
+    device.copier.copy(result, y);
     CHECK(result == expected);
   }
 }
@@ -105,7 +105,7 @@ TEST_CASE("a launch with input arrays only does not block, even if the stream ha
   hsa_signal_store_screlease(gate.handle(), 0);
   stream.synchronize();
   std::vector<float> result(count);
-  device.copier.copy(result, y, {.pageable = PageablePath::staged});
+  device.copier.copy(result, y);
   CHECK(result == expected);
 }
 
@@ -218,7 +218,7 @@ TEST_CASE("a handle is destroyed while its arrays are in use", "[device][launche
   }
   stream.synchronize();
   std::vector<float> result(count);
-  device.copier.copy(result, y, {.pageable = PageablePath::staged});
+  device.copier.copy(result, y);
   CHECK(result == expected);
 }
 

@@ -26,7 +26,7 @@ TEST_CASE_METHOD(OnDevice, "a copier takes vectors, arrays and spans, const or n
   copier.copy(device, vector);
   CHECK(arrives({1, 2, 3}));
   const std::vector<uint32_t> constant{4, 5, 6};
-  copier.copy(device, constant, {.pageable = PageablePath::staged});
+  copier.copy(device, constant);
   CHECK(arrives({4, 5, 6}));
   copier.copy(device, std::span<const uint32_t>(std::vector<uint32_t>{7, 8, 9}));
   CHECK(arrives({7, 8, 9}));
@@ -42,7 +42,7 @@ TEST_CASE_METHOD(OnDevice, "a copier takes vectors, arrays and spans, const or n
   CHECK(arrives({13, 14, 15}));
   copier.copy(array, device);
   CHECK(array == std::array<uint32_t, 3>{13, 14, 15});
-  copier.copy(raw, device, {.pageable = PageablePath::staged});
+  copier.copy(raw, device);
   CHECK(raw[2] == 15);
   CHECK(contains(error_of<Error>([&] { copier.copy(device, std::span(vector).first(2)); }),
                  "8 bytes"));
@@ -72,8 +72,11 @@ TEST_CASE_METHOD(OnDevice, "copies arrive on every path, and each path is counte
     const std::vector<uint32_t> source(pinned.begin(), pinned.end());
     std::vector<uint32_t> result(count);
     const Counters before = Counters::now();
-    copier.copy(device, source, {.pageable = PageablePath::staged});
-    copier.copy(result, device, {.pageable = PageablePath::staged});
+    Streams streams(gpu, {.copies = {.stage_bytes = SIZE_MAX}});
+    Stream stream(streams);
+    stream.copy(device, source);
+    stream.copy(result, device);
+    stream.synchronize();
     const Counters spent = Counters::now() - before;
     CHECK(result == source);
     CHECK(spent.copies_staged == 2);
@@ -84,8 +87,11 @@ TEST_CASE_METHOD(OnDevice, "copies arrive on every path, and each path is counte
     const std::vector<uint32_t> source(pinned.begin(), pinned.end());
     std::vector<uint32_t> result(count);
     const Counters before = Counters::now();
-    copier.copy(device, source, {.pageable = PageablePath::pinned_for_once});
-    copier.copy(result, device, {.pageable = PageablePath::pinned_for_once});
+    Streams streams(gpu, {.copies = {.stage_bytes = 0}});
+    Stream stream(streams);
+    stream.copy(device, source);
+    stream.copy(result, device);
+    stream.synchronize();
     const Counters spent = Counters::now() - before;
     CHECK(result == source);
     CHECK(spent.copies_pinned_for_once == 2);

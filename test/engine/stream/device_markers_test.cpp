@@ -44,7 +44,7 @@ TEST_CASE_METHOD(
     CAPTURE(idle);
     const PinnedBuffer<uint32_t> values(gpu, 64);
     std::ranges::fill(values.span(), 0u);
-    Streams streams(gpu, {.default_order = DefaultStreamOrder::legacy});
+    Streams streams(gpu, {.legacy_default = true});
     Stream& stream = streams.default_stream();
     std::deque<Stream> others;
     for (uint32_t i = 0; i < idle; ++i) {  // each has worked, and is idle since

@@ -99,7 +99,7 @@ class RandomProgram : test::OnDevice {
     std::vector<Use> reads;    // since the last write
   };
 
-  bool is_legacy() const { return plan_.options.default_order == DefaultStreamOrder::legacy; }
+  bool is_legacy() const { return plan_.options.legacy_default; }
 
   void add_stream() {
     const bool blocking = random_() % 4 != 0;
@@ -221,12 +221,12 @@ class RandomProgram : test::OnDevice {
 TEST_CASE("programs over several streams compute what the host computes, launch by launch",
           "[device][stream][order]") {
   for (const uint32_t queues : {1u, 2u, 4u})
-    for (const auto order : {DefaultStreamOrder::independent, DefaultStreamOrder::legacy})
+    for (const bool legacy : {false, true})
       for (const uint64_t seed : {1u, 2u, 3u}) {
-        CAPTURE(queues, order == DefaultStreamOrder::legacy, seed);
+        CAPTURE(queues, legacy, seed);
         RandomProgram(
             {.seed = seed,
-             .options = {.hardware_queues = queues, .own_queues = 12, .default_order = order}})
+             .options = {.hardware_queues = queues, .own_queues = 12, .legacy_default = legacy}})
             .run();
       }
 }

@@ -144,7 +144,7 @@ TEST_CASE("a legacy default stream overlaps only with streams that do not block"
           "[device][stream][overlap]") {
   for (const uint32_t queues : {1u, 4u}) {
     CAPTURE(queues);
-    Meeting meeting({.hardware_queues = queues, .default_order = DefaultStreamOrder::legacy});
+    Meeting meeting({.hardware_queues = queues, .legacy_default = true});
     Stream& legacy = meeting.streams().default_stream();
     Stream blocking(meeting.streams()), other(meeting.streams(), {.blocking = false});
     CHECK(meeting.overlap(legacy, other));

@@ -35,7 +35,7 @@ struct FaultingPeer : OnPeers {
     first.launch(programs[0].iota, kFewItemsGrid, words.data(), 4u, 3u);
     first.launch(programs[0].increment, kFewItemsGrid, words.data(), 1u);
     // Not by an engine, whose ring may hold a copy that waits for the failed GPU.
-    first.copy(found, words, {.path = CopyPath::kernel});
+    first.copy(found, words, CopyPath::kernel);
     first.synchronize();
     for (uint32_t i = 0; i < kFewItems; ++i) REQUIRE(found[i] == (4 + 3 * i) * 3 + 1);
   }
@@ -88,7 +88,7 @@ TEST_CASE("a fault of one GPU fails streams of another that wait for it and no o
     const DeviceBuffer<uint32_t> more{peer.gpus[0], kFewItems};
     Stream waiting(peer.of_first);
     waiting.after(peer.faulted);
-    waiting.copy(more, peer.words, {.path = CopyPath::engine});
+    waiting.copy(more, peer.words, CopyPath::engine);
     peer.fault();
     peer.check_fault(error_of<Error>([&] { (void)waiting.synchronize(soon()); }));
     peer.check_first();

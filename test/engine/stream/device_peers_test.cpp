@@ -164,14 +164,13 @@ TEST_CASE("an event that was never recorded covers no writes", "[peers][event]")
 
 TEST_CASE("the legacy default stream acquires what blocking streams have received from another GPU",
           "[peers][event][default]") {
-  PeerStreams all({.hardware_queues = 1, .default_order = DefaultStreamOrder::legacy});
+  PeerStreams all({.hardware_queues = 1, .legacy_default = true});
   Stream first(all.streams[0]), second(all.streams[0]), other(all.streams[1]);
   Stream& last = all.streams[0].default_stream();
   all.keep_busy(0, last);
   const DeviceBuffer<uint32_t> remote{all.gpus, kItems};
   // The copy engine's writes and the event's are acquired by no launch of the blocking streams.
-  first.copy(remote, CopySource::device(all.room(0), kItems * sizeof(uint32_t)),
-             {.path = CopyPath::engine});
+  first.copy(remote, CopySource::device(all.room(0), kItems * sizeof(uint32_t)), CopyPath::engine);
   second.launch(all.programs[0].fill, kGrid, all.room(0), 3u);
   CHECK(all.next_acquires_system(0, last));
   all.open();
@@ -180,7 +179,7 @@ TEST_CASE("the legacy default stream acquires what blocking streams have receive
 
 TEST_CASE("the legacy default stream acquires at agent scope behind kernels of its own GPU",
           "[peers][event][default]") {
-  PeerStreams all({.hardware_queues = 1, .default_order = DefaultStreamOrder::legacy});
+  PeerStreams all({.hardware_queues = 1, .legacy_default = true});
   Stream blocking(all.streams[0]);
   Stream& last = all.streams[0].default_stream();
   all.keep_busy(0, blocking);
@@ -316,7 +315,7 @@ class RandomPeers : PeerStreams {
     before_writing(worker, out);
     before_reading(worker, from);
     const CopyPath path = random_() % 2 == 0 ? CopyPath::engine : CopyPath::kernel;
-    CHECK(worker.stream->copy(out.memory, from.memory, {.path = path}) == path);
+    CHECK(worker.stream->copy(out.memory, from.memory, path) == path);
     wrote(worker, out);
     read(worker, from);
     out.expected = from.expected;

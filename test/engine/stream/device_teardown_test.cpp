@@ -195,9 +195,7 @@ TEST_CASE("nothing accumulates over a hundred Runtimes whose streams work each t
       const auto chain = program.kernel<uint32_t*, uint32_t>("chain_increment");
       PinnedBuffer<uint32_t> values(gpu, count);
       std::ranges::fill(values.span(), round);
-      Streams streams(gpu, {.own_queues = 6,
-                            .default_order = round % 2 == 0 ? DefaultStreamOrder::legacy
-                                                            : DefaultStreamOrder::independent});
+      Streams streams(gpu, {.own_queues = 6, .legacy_default = round % 2 == 0});
       std::deque<Stream> all;
       for (int i = 0; i < 5; ++i) all.emplace_back(streams);
       const Signal gate;

@@ -103,7 +103,6 @@ TEST_CASE("equal arguments are written once", "[launcher]") {
   World world(paused(), 1);
   Stream a(world.devices);
   Launcher step(world.devices, pair_kernel());
-  CHECK(step.blocks() == 0);
   const Spent spent;
   for (int i = 0; i < 10; ++i) step.launch(a, Grid{1}, 7u, uint64_t{8});
   CHECK(spent().argument_misses == 1);
@@ -119,14 +118,13 @@ TEST_CASE("a block that is being read is not written; other arguments use anothe
           "[launcher]") {
   World world(paused(), 1);
   Stream a(world.devices);
-  Launcher step(world.devices, pair_kernel(), {.blocks = 3});
+  Launcher step(world.devices, pair_kernel(), 3);
   const Spent spent;
   for (uint32_t i = 0; i < 20; ++i) step.launch(a, Grid{1}, i / 2, uint64_t{i / 2});
   // Three blocks of the handle serve two launches each; 14 launches use blocks of the queue.
   CHECK(spent().argument_hits == 3);
   CHECK(spent().argument_misses == 17);
   CHECK(distinct(blocks_of(world.devices.ring(0))) == 17);
-  CHECK(step.blocks() == 3);
   world.devices.resume();
   a.synchronize();
   for (uint32_t i = 0; i < 20; ++i)
@@ -354,7 +352,7 @@ TEST_CASE("a grid's dynamic group memory is in every packet, with skipping and w
     const auto kernel = make(hidden);
     World world(paused(), 1);
     Stream a(world.devices);
-    Launcher step(world.devices, kernel);
+    Launcher step(world.devices, kernel), written(world.devices, kernel, 0);
     const Spent spent;
     const auto launch = [&](uint32_t lds, uint32_t local) {
       step.launch(a, Grid{1}.lds(lds), 1u, LocalBytes{local});
@@ -364,8 +362,7 @@ TEST_CASE("a grid's dynamic group memory is in every packet, with skipping and w
     launch(108, 64);  // the array keeps its place
     launch(0, 64);
     launch(109, 64);
-    step.skip_arguments(false);
-    launch(100, 64);
+    written.launch(a, Grid{1}.lds(100), 1u, LocalBytes{64});
     a.launch(kernel, Grid{1}.lds(100), 1u, LocalBytes{88});
     CHECK(spent().argument_hits == (hidden ? 1 : 2));
 
@@ -384,11 +381,12 @@ TEST_CASE("a grid's dynamic group memory is in every packet, with skipping and w
                                                        {208, 144, size(109)},
                                                        {192, 128, size(100)},
                                                        {216, 128, size(100)}});
-    for (const bool skips : {true, false}) {
-      step.skip_arguments(skips);
-      CHECK(
-          contains(error_of<Error>([&] { launch(100, 89); }), "the sum is 217; the limit is 216"));
-      CHECK(contains(error_of<Error>([&] { launch(197, 0); }), "the limit is 216"));
+    for (auto* const handle : {&step, &written}) {
+      const auto refused = [&](uint32_t lds, uint32_t local) {
+        return error_of<Error>([&] { handle->launch(a, Grid{1}.lds(lds), 1u, LocalBytes{local}); });
+      };
+      CHECK(contains(refused(100, 89), "the sum is 217; the limit is 216"));
+      CHECK(contains(refused(197, 0), "the limit is 216"));
     }
     CHECK(contains(error_of<Error>([&] { a.launch(kernel, Grid{1}.lds(100), 1u, LocalBytes{89}); }),
                    "dispatch of 'local': 197 bytes of dynamic group memory (100 of Grid::lds"));
@@ -420,8 +418,7 @@ TEST_CASE(
       std::array<std::unique_ptr<Launcher<uint32_t, uint64_t>>, 3> handles;
       const auto make = [&](uint32_t which) {
         handles[which] = std::make_unique<Launcher<uint32_t, uint64_t>>(
-            world.devices, pair_kernel({.block_count = which == 1}),
-            LauncherOptions{.skip_arguments = skips, .blocks = 1 + 3 * which});
+            world.devices, pair_kernel({.block_count = which == 1}), skips ? 1 + 3 * which : 0);
       };
       for (uint32_t i = 0; i < handles.size(); ++i) make(i);
       std::mt19937_64 random(seed);
@@ -515,17 +512,17 @@ TEST_CASE("in steady state a launcher neither allocates nor makes a system call 
   a.synchronize();
 }
 
-TEST_CASE("a launcher refuses streams of other Streams, and to keep no block", "[launcher]") {
+TEST_CASE("a launcher refuses streams of other Streams", "[launcher]") {
   World world({}, 1), others({}, 1);
   Stream foreign(others.devices);
-  Launcher step(world.devices, pair_kernel());
-  const std::string text = error_of<Error>([&] { step.launch(foreign, Grid{1}, 1u, uint64_t{2}); });
-  CAPTURE(text);
-  CHECK(contains(text, "kernel 'pair'"));
-  CHECK(contains(text, "belongs to other Streams"));
-  CHECK(contains(error_of<Error>([&] { Launcher(world.devices, pair_kernel(), {.blocks = 0}); }),
-                 "no block for the arguments of kernel 'pair'"));
-  CHECK(step.blocks() == 0);
+  for (const uint32_t blocks : {8u, 0u}) {
+    Launcher step(world.devices, pair_kernel(), blocks);
+    const std::string text =
+        error_of<Error>([&] { step.launch(foreign, Grid{1}, 1u, uint64_t{2}); });
+    CAPTURE(blocks, text);
+    CHECK(contains(text, "kernel 'pair'"));
+    CHECK(contains(text, "belongs to other Streams"));
+  }
 }
 
 TEST_CASE("a refused launch leaves the prepared blocks unchanged", "[launcher]") {
@@ -546,7 +543,7 @@ TEST_CASE("when a queue fails, blocks that its launches may read are never writt
           "[launcher]") {
   World world(paused(), 2);
   Stream a(world.devices), b(world.devices);
-  Launcher step(world.devices, pair_kernel(), {.blocks = 1});
+  Launcher step(world.devices, pair_kernel(), 1);
   step.launch(b, Grid{1}, 1u, uint64_t{2});
   world.devices.device_of(b).fail(HSA_STATUS_ERROR_INVALID_ISA);
   CHECK(contains(error_of<Error>([&] { step.launch(b, Grid{1}, 1u, uint64_t{2}); }),

@@ -24,7 +24,6 @@ using namespace std::chrono_literals;
 namespace {
 
 constexpr uint32_t kNumbers = 64;
-constexpr uint32_t kLargeBytes = 4096;  // more than a slab
 
 StreamDevicesOptions paused_with(CopyEngine& engine, uint32_t queues = 2) {
   StreamDevicesOptions options = paused(queues);
@@ -37,12 +36,10 @@ StreamDevicesOptions paused_with(CopyEngine& engine, uint32_t queues = 2) {
 
 // Devices and a copy engine that execute nothing before resume(). Counts how often each kernel ran.
 struct StreamWorld {
-  explicit StreamWorld(uint32_t queues = 2,
-                       DefaultStreamOrder order = StreamsOptions{}.default_order)
+  explicit StreamWorld(uint32_t queues = 2, bool legacy = false)
       : devices([&] {
           StreamDevicesOptions options = paused_with(engine, queues);
-          options.streams.default_order = order;
-          options.streams.spill_bytes = kLargeBytes;
+          options.streams.legacy_default = legacy;
           options.at_end = [this](const hsa_kernel_dispatch_packet_t& packet) {
             ++runs.at(*static_cast<const volatile uint32_t*>(packet.kernarg_address));
           };
@@ -116,22 +113,10 @@ TEST_CASE("a launch that finds no memory publishes nothing", "[memory][stream]")
                             });
 }
 
-TEST_CASE("a launch with large arguments that finds no memory leaves room for the next one",
-          "[memory][stream]") {
-  const auto kernel = kernel_of<uint32_t>({.name = "large",
-                                           .kernarg_bytes = kLargeBytes,
-                                           .arguments = {argument(ArgumentKind::by_value, 0, 4)}});
-  fail_each_step<OneStream>({[&](OneStream& world) { world.stream.launch(kernel, Grid{1}, 0u); }},
-                            [](OneStream& world) {
-                              world.finish();
-                              check_ran(world, 1);
-                            });
-}
-
 TEST_CASE("a launch beside a legacy default stream that finds no memory publishes nothing",
           "[memory][stream]") {
   struct Legacy : StreamWorld {
-    Legacy() : StreamWorld(2, DefaultStreamOrder::legacy) {}
+    Legacy() : StreamWorld(2, true) {}
     Stream first{devices}, second{devices};
   };
   fail_each_step<Legacy>(
@@ -236,7 +221,7 @@ TEST_CASE("a launcher that finds no memory publishes nothing, and no block chang
   struct Launching : StreamWorld {
     Launching() : StreamWorld(kQueues) {
       for (uint32_t i = 0; i < kQueues; ++i) streams.emplace_back(devices);
-      launcher.emplace(devices.streams(), number_kernel(), LauncherOptions{.blocks = 2});
+      launcher.emplace(devices.streams(), number_kernel(), 2);
     }
     std::deque<Stream> streams;
     std::optional<Launcher<uint32_t>> launcher;
@@ -261,7 +246,7 @@ TEST_CASE("a launcher destroyed without memory leaves its blocks to the kernels 
           "[memory][stream][launcher]") {
   struct Launching : OneStream {
     Launching() {
-      launcher.emplace(devices.streams(), number_kernel(), LauncherOptions{});
+      launcher.emplace(devices.streams(), number_kernel());
       for (uint32_t i = 0; i < 4; ++i) launcher->launch(stream, Grid{1}, i);
     }
     std::optional<Launcher<uint32_t>> launcher;
@@ -320,7 +305,7 @@ TEST_CASE("a copy that finds no memory copies nothing or all", "[memory][stream]
 TEST_CASE("a copy of a blocking stream that finds no memory is followed by the default stream",
           "[memory][stream][copy]") {
   struct Legacy : StreamWorld {
-    Legacy() : StreamWorld(2, DefaultStreamOrder::legacy), from(3000, 7), to(3000) {}
+    Legacy() : StreamWorld(2, true), from(3000, 7), to(3000) {}
     Stream stream{devices};
     Bytes from, to;
   };

@@ -17,7 +17,7 @@ namespace {
 StreamDevicesOptions legacy(uint32_t queues = 4) {
   StreamDevicesOptions options;
   options.streams.hardware_queues = queues;
-  options.streams.default_order = DefaultStreamOrder::legacy;
+  options.streams.legacy_default = true;
   return options;
 }
 

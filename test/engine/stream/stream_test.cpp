@@ -685,24 +685,3 @@ TEST_CASE("when a queue fails its streams end with the error, and others continu
   a.synchronize();
   CHECK(devices.log.ended(2) != 0);
 }
-
-TEST_CASE("the current stream of a thread is the innermost one selected of these Streams",
-          "[stream]") {
-  StreamDevices devices, others;
-  Stream a(devices), b(devices), c(others);
-  Stream& default_stream = devices.streams().default_stream();
-  CHECK(&devices.streams().current() == &default_stream);
-  {
-    const CurrentStream outer(a);
-    CHECK(&devices.streams().current() == &a);
-    CHECK(&others.streams().current() == &others.streams().default_stream());
-    {
-      const CurrentStream inner(b), elsewhere(c);
-      CHECK(&devices.streams().current() == &b);
-      CHECK(&others.streams().current() == &c);
-      std::thread([&] { CHECK(&devices.streams().current() == &default_stream); }).join();
-    }
-    CHECK(&devices.streams().current() == &a);
-  }
-  CHECK(&devices.streams().current() == &default_stream);
-}

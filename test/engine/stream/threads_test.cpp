@@ -19,11 +19,11 @@ using namespace std::chrono_literals;
 TEST_CASE("threads with a stream each, and events between them, keep every order",
           "[stream][stress]") {
   constexpr uint32_t threads = 4, each = 600;
-  for (const auto order : {DefaultStreamOrder::independent, DefaultStreamOrder::legacy}) {
+  for (const bool legacy : {false, true}) {
     StreamDevicesOptions options;
     options.streams.hardware_queues = 2;
     options.streams.queue.publications = 8;
-    options.streams.default_order = order;
+    options.streams.legacy_default = legacy;
     StreamDevices devices(options);
     struct Board {
       std::mutex mutex;

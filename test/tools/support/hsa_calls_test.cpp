@@ -40,12 +40,17 @@ TEST_CASE_METHOD(
   const std::vector<uint32_t> in(64, 7);
   std::vector<uint32_t> out(64);
   copier.copy(out, device);  // creates the signals and staging memory
+  Streams streams(gpu, {.copies = {.stage_bytes = 0}});
+  Stream pinning(streams);
+  pinning.copy(out, device);
+  pinning.synchronize();
   const HsaCalls before = HsaCalls::now();
   REQUIRE(hsa_memory_copy(device.data(), in.data(), device.size_bytes()) == HSA_STATUS_SUCCESS);
   CHECK(HsaCalls::now() - before == HsaCalls{.blocking_copies = 1});
-  copier.copy(out, device, {.pageable = PageablePath::staged});
+  copier.copy(out, device);
   CHECK(HsaCalls::now() - before == HsaCalls{.blocking_copies = 1, .started_copies = 1});
-  copier.copy(out, device, {.pageable = PageablePath::pinned_for_once});
+  pinning.copy(out, device);
+  pinning.synchronize();
   CHECK(HsaCalls::now() - before == HsaCalls{.pins = 1, .blocking_copies = 1, .started_copies = 2});
   CHECK(out == in);
 }

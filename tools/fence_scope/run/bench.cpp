@@ -10,7 +10,7 @@
 
 #include "engine/memory/buffer.hpp"
 #include "engine/runtime/error.hpp"
-#include "engine/stream/copier.hpp"
+#include "engine/stream/stream.hpp"
 #include "tools/fence_scope/run/bench_buffers.hpp"
 #include "tools/fence_scope/run/cache_spoiler.hpp"
 #include "tools/fence_scope/run/dry_run.hpp"

@@ -13,7 +13,7 @@
 
 #include "engine/memory/buffer.hpp"
 #include "engine/runtime/agent.hpp"
-#include "engine/stream/copier.hpp"
+#include "engine/stream/stream.hpp"
 #include "tools/fence_scope/run/bench.hpp"
 #include "tools/fence_scope/sequence/sequence.hpp"
 

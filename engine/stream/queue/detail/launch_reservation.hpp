@@ -1,25 +1,25 @@
 // LaunchReservation: one dispatch on its way into the hardware queue of a stream. Private: the
 // templates of Stream and Launcher need it.
 //
-// Thread safety: the functions may be called from any thread. A reservation belongs to one thread.
+// Thread safety: a reservation belongs to one thread.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
 
-#include "aql/packet.hpp"
+#include "aql/writer.hpp"
 #include "engine/dispatch/detail/dispatch_shape.hpp"
 #include "engine/program/grid.hpp"
 #include "engine/program/program.hpp"
 #include "engine/runtime/error.hpp"
-#include "engine/stream/event/event.hpp"
+#include "engine/stream/queue/event.hpp"
 
 namespace uptempo::detail {
 
 class StreamQueue;
 
-// A stream's last packet in its queue.
+// A packet of a queue, in most cases a stream's last one there.
 struct StreamPosition {
   uint64_t packet = 0;  // packet index plus one; 0: nothing unfinished
   uint64_t epoch = 0;
@@ -36,15 +36,16 @@ struct LastWork {
   Event copy{};  // instead of the position: the last work is a copy by an engine
 };
 
-// A dispatch being prepared: the queue is locked, there is room for its packet, and its block is
-// allocated (null if the kernel takes no arguments).
+// A dispatch being prepared: the queue is locked, its slot is reserved, and its block is allocated
+// (null if the kernel takes no arguments, or has them elsewhere).
 struct LaunchReservation {
   std::unique_lock<std::mutex> lock;
+  aql::Slots slots;
   const DispatchShape* shape;
-  std::byte* block;
+  CallSite site;
+  std::byte* block = nullptr;
   // New arguments were written, in `block` or elsewhere; see kernarg_memory.hpp.
   bool wrote_arguments = true;
-  CallSite site{};
 };
 
 // A grid and the line that launches it: its implicit conversion happens at the call. A defaulted
@@ -60,12 +61,5 @@ struct LaunchGrid {
   Grid grid;
   CallSite site;
 };
-
-// StreamQueue's functions of these names.
-LaunchReservation reserve_launch(StreamQueue& queue, const KernelInfo& kernel, const Grid& grid);
-LaunchReservation reserve_launch_at(StreamQueue& queue, const KernelInfo& kernel, const Grid& grid);
-bool try_take_block(StreamQueue& queue, LaunchReservation& reserved) noexcept;
-void launch(StreamQueue& queue, LaunchReservation&& reserved, StreamPosition& position,
-            aql::Packet64& packet) noexcept;
 
 }  // namespace uptempo::detail

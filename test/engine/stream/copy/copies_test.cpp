@@ -311,7 +311,7 @@ TEST_CASE("copy engines that hang are given up together with the hardware queues
                                  std::pair(CopyTarget::pinned(b.data(), 16), from_device(a)),
                                  std::pair(device(b), from_device(a))}) {
     Stream stream(devices);
-    stream.copy(to, from, {.path = CopyPath::engine});
+    stream.copy(to, from, CopyPath::engine);
     lost.push_back(stream.record());
     launch(stream, static_cast<uint32_t>(lost.size()));
   }
@@ -368,16 +368,14 @@ TEST_CASE("without kernels for the agent copies use engines, and what they canno
   Stream stream(devices), held(devices);
   Bytes a(16, 1), b(16);
   CHECK(stream.copy(device(b), from_device(a)) == CopyPath::engine);
-  CHECK(contains(
-      error_of<Error>([&] { stream.copy(device(b), from_device(a), {.path = CopyPath::kernel}); }),
-      "no code object"));
+  CHECK(contains(error_of<Error>([&] { stream.copy(device(b), from_device(a), CopyPath::kernel); }),
+                 "no code object"));
   CHECK(contains(error_of<Error>([&] { stream.fill(device(b), uint8_t{1}); }), "no code object"));
   SignalDouble gate(1);
   held.after(gate.handle());
   CHECK(contains(error_of<Error>([&] { held.copy(device(b), from_device(a)); }), "no code object"));
-  CHECK(contains(
-      error_of<Error>([&] { held.copy(device(b), from_device(a), {.path = CopyPath::engine}); }),
-      "waits for the host"));
+  CHECK(contains(error_of<Error>([&] { held.copy(device(b), from_device(a), CopyPath::engine); }),
+                 "waits for the host"));
   gate.set(0);
   held.synchronize();
   CHECK(held.copy(device(b), from_device(a)) == CopyPath::engine);
@@ -388,7 +386,7 @@ TEST_CASE("the legacy default stream is ordered after and before copies",
           "[stream][copy][default]") {
   CopyEngine engine(true);
   StreamDevicesOptions options = with(engine);
-  options.streams.default_order = DefaultStreamOrder::legacy;
+  options.streams.legacy_default = true;
   StreamDevices devices(options);
   Stream& default_stream = devices.streams().default_stream();
   Stream stream(devices), other(devices);
@@ -408,7 +406,7 @@ TEST_CASE(
     "[stream][copy][default]") {
   CopyEngine engine(true);
   StreamDevicesOptions options = with(engine);
-  options.streams.default_order = DefaultStreamOrder::legacy;
+  options.streams.legacy_default = true;
   options.streams.hardware_queues = 1;
   options.streams.patience = 10ms;
   options.device.paused = true;

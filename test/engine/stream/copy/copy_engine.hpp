@@ -66,7 +66,7 @@ class CopyEngine {
         handles, options);
   }
 
-  // Lanes over this engine, and staging memory from the heap. No kernels.
+  // Lanes over this engine. No kernels.
   detail::Transfers::Parts parts() {
     return {.make_lane = [this](std::optional<uint32_t>,
                                 const detail::CopyLaneOptions& options) { return lane(options); },
@@ -76,13 +76,7 @@ class CopyEngine {
                            .asked = "kernels",
                            .found = "no code object for a double",
                            .remedy = "none"});
-            },
-            .make_staging =
-                [](size_t size_bytes, size_t piece_bytes) {
-                  auto memory = std::make_shared<std::vector<std::byte>>(size_bytes);
-                  const std::span<std::byte> bytes(*memory);
-                  return std::make_shared<detail::Staging>(bytes, piece_bytes, std::move(memory));
-                }};
+            }};
   }
 
  private:

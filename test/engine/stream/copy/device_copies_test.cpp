@@ -73,13 +73,13 @@ TEST_CASE("every path copies every size and alignment, and not a byte more",
       for (uint8_t& byte : back) byte = 0xcc;
       stream.fill(other, uint8_t{0xaa});
       REQUIRE(stream.copy(CopyTarget::device(one.data() + b, size),
-                          CopySource::pinned(pinned.data() + a, size), {.path = path}) == path);
+                          CopySource::pinned(pinned.data() + a, size), path) == path);
       stream.copy(CopyTarget::device(other.data() + c, size),
-                  CopySource::device(one.data() + b, size), {.path = path});
+                  CopySource::device(one.data() + b, size), path);
       stream.copy(CopyTarget::pinned(back.data() + d, size),
-                  CopySource::device(other.data() + c, size), {.path = path});
+                  CopySource::device(other.data() + c, size), path);
       std::vector<uint8_t> whole(room);
-      stream.copy(std::span(whole), other, {.path = path});
+      stream.copy(std::span(whole), other, path);
       stream.synchronize();
       for (size_t i = 0; i < room; ++i) {
         if (whole[i] != (i >= c && i < c + size ? bytes[a + i - c] : 0xaa)) FAIL("byte " << i);
@@ -101,7 +101,7 @@ TEST_CASE("kernels and copies of one stream, and of several, read each other's b
     DeviceBuffer<uint32_t> values[] = {{device.gpu, count}, {device.gpu, count}};
     PinnedBuffer<uint32_t> pinned(device.gpu, count);
     std::vector<uint32_t> expected(count, 3), pageable(count);
-    all[0].copy(values[0], std::span(expected), {.path = path});
+    all[0].copy(values[0], std::span(expected), path);
     Event last = all[0].record();
     size_t at = 0;
     for (uint32_t step = 0; step < 120; ++step) {
@@ -111,17 +111,17 @@ TEST_CASE("kernels and copies of one stream, and of several, read each other's b
       for (uint32_t& value : expected) value = value * 3 + step;
       switch (step % 4) {
         case 0:
-          stream.copy(values[1 - at], values[at], {.path = path});
+          stream.copy(values[1 - at], values[at], path);
           at = 1 - at;
           break;
         case 1:
-          stream.copy(pinned, values[at], {.path = path});
-          stream.copy(values[1 - at], pinned, {.path = path});
+          stream.copy(pinned, values[at], path);
+          stream.copy(values[1 - at], pinned, path);
           at = 1 - at;
           break;
         case 2:
-          stream.copy(std::span(pageable), values[at], {.path = path});
-          stream.copy(values[1 - at], std::span(pageable), {.path = path});  // waits for the bytes
+          stream.copy(std::span(pageable), values[at], path);
+          stream.copy(values[1 - at], std::span(pageable), path);  // waits for the bytes
           at = 1 - at;
           break;
         default:
@@ -130,7 +130,7 @@ TEST_CASE("kernels and copies of one stream, and of several, read each other's b
       last = stream.record();
     }
     all[1].after(last);
-    all[1].copy(std::span(pageable), values[at], {.path = path});
+    all[1].copy(std::span(pageable), values[at], path);
     all[1].record().wait();
     CHECK(pageable == expected);
   }
@@ -146,9 +146,9 @@ TEST_CASE("a staged source may change when the call returns", "[device][stream][
     DeviceBuffer<uint8_t> memory(device.gpu, count);
     std::vector<uint8_t> bytes = some_bytes(count, 5), back(count);
     const std::vector<uint8_t> sent = bytes;
-    stream.copy(memory, std::span(bytes), {.path = path, .pageable = PageablePath::staged});
+    stream.copy(memory, std::span(bytes), path);
     std::ranges::fill(bytes, uint8_t{0});
-    stream.copy(std::span(back), memory, {.path = path});
+    stream.copy(std::span(back), memory, path);
     std::ranges::fill(back, uint8_t{0x11});
     stream.synchronize();
     CHECK(back == sent);
@@ -167,8 +167,8 @@ TEST_CASE("pageable memory is pinned for a large copy, and unpinned when it is c
     const std::vector<uint8_t> bytes = some_bytes(count, 6);
     std::vector<uint8_t> back(count);
     const Counters before = Counters::now();
-    stream.copy(memory, std::span(bytes), {.path = path});
-    stream.copy(std::span(back), memory, {.path = path});
+    stream.copy(memory, std::span(bytes), path);
+    stream.copy(std::span(back), memory, path);
     stream.synchronize();
     const Counters spent = Counters::now() - before;
     CHECK(spent.pins == 2);
@@ -293,7 +293,7 @@ TEST_CASE("a stream that waits for the host copies by kernel, and blocks no othe
   const std::vector<uint8_t> sent = bytes;
   Signal gate;
   held.after(gate);
-  CHECK_THROWS_AS(held.copy(one, std::span(bytes), {.path = CopyPath::engine}), Error);
+  CHECK_THROWS_AS(held.copy(one, std::span(bytes), CopyPath::engine), Error);
   for (int i = 0; i < 60; ++i) CHECK(held.copy(one, std::span(bytes)) == CopyPath::kernel);
   std::ranges::fill(bytes, uint8_t{0});
   held.copy(std::span(back), one);
@@ -323,7 +323,7 @@ TEST_CASE("the host copies small data of an idle stream if it can access both en
   CHECK((Counters::now() - before).packets == 0);
   // Device memory that the host has been given access to.
   CHECK(stream.copy(memory, std::span(bytes)) != CopyPath::host);
-  CHECK_THROWS_AS(stream.copy(memory, std::span(bytes), {.path = CopyPath::host}), Error);
+  CHECK_THROWS_AS(stream.copy(memory, std::span(bytes), CopyPath::host), Error);
   stream.synchronize();
   stream.fill(memory, uint8_t{0});
   stream.synchronize();
@@ -337,8 +337,7 @@ TEST_CASE("the host copies small data of an idle stream if it can access both en
   CHECK(stream.copy(CopyTarget(memory).host_writes(), std::span(bytes)) == CopyPath::host);
   if (hdp_flush != nullptr) CHECK(*hdp_flush == 1);
   CHECK(stream.copy(std::span(back), memory) != CopyPath::host);
-  CHECK_THROWS_AS(stream.copy(CopyTarget(memory).host_writes(), pinned, {.path = CopyPath::host}),
-                  Error);
+  CHECK_THROWS_AS(stream.copy(CopyTarget(memory).host_writes(), pinned, CopyPath::host), Error);
   stream.synchronize();
   CHECK(back == bytes);
 }
@@ -415,7 +414,7 @@ TEST_CASE("an engine copy with an unmapped address ends the copies of its engine
     Stream stream(streams), other(streams);
     DeviceBuffer<uint8_t> memory(device.gpu, 4096);
     std::vector<uint8_t> back(4096, 1);
-    const CopyOptions by_engine{.path = CopyPath::engine};
+    const CopyPath by_engine = CopyPath::engine;
     CHECK_THROWS_AS(
         ([&] {
           stream.copy(memory,
@@ -438,8 +437,7 @@ TEST_CASE(
   for (uint64_t seed = 1; seed <= 6; ++seed) {
     CAPTURE(seed);
     Streams streams(device.gpu, {.hardware_queues = 2,
-                                 .default_order = seed % 2 ? DefaultStreamOrder::independent
-                                                           : DefaultStreamOrder::legacy,
+                                 .legacy_default = seed % 2 == 0,
                                  .copies = {.stage_bytes = seed == 3 ? size_t{0} : size_t{1} << 20,
                                             .staging_bytes = 16 << 10,
                                             .piece_bytes = 1 << 10}});
@@ -491,7 +489,7 @@ TEST_CASE(
           const CopyPath path = random() % 3 == 0   ? CopyPath::engine
                                 : random() % 2 == 0 ? CopyPath::kernel
                                                     : CopyPath::automatic;
-          stream.copy(target(b, to, n), source(a, from, n), {.path = path});
+          stream.copy(target(b, to, n), source(a, from, n), path);
           const std::vector<uint32_t> moved(model[a].begin() + static_cast<ptrdiff_t>(from),
                                             model[a].begin() + static_cast<ptrdiff_t>(from + n));
           std::ranges::copy(moved, model[b].begin() + static_cast<ptrdiff_t>(to));
@@ -545,10 +543,9 @@ TEST_CASE("the error of an impossible copy names the reason", "[device][stream][
   DeviceBuffer<uint8_t> memory(device.gpu, 64), small(device.gpu, 32);
   std::vector<uint8_t> one(64), other(64);
   CHECK(contains(error_of<Error>([&] { stream.copy(small, memory); }), "a target of 32 bytes"));
-  CHECK(contains(error_of<Error>([&] {
-                   stream.copy(std::span(one), std::span(other), {.path = CopyPath::kernel});
-                 }),
-                 "the device can access neither end"));
+  CHECK(contains(
+      error_of<Error>([&] { stream.copy(std::span(one), std::span(other), CopyPath::kernel); }),
+      "the device can access neither end"));
   CHECK(contains(error_of<Error>([&] {
                    stream.copy_2d(memory, memory,
                                   {.width_bytes = 8, .height = 9, .to_pitch = 8, .from_pitch = 8});
@@ -557,7 +554,7 @@ TEST_CASE("the error of an impossible copy names the reason", "[device][stream][
   CHECK(contains(error_of<Error>([&] {
                    stream.copy_2d(small, memory,
                                   {.width_bytes = 8, .height = 3, .to_pitch = 9, .from_pitch = 16},
-                                  {.path = CopyPath::engine});
+                                  CopyPath::engine);
                  }),
                  "copy engines copy contiguous bytes only"));
   CHECK(contains(error_of<Error>([&] { stream.fill(std::span(one), 1, CopyPath::kernel); }),

@@ -21,7 +21,7 @@ using namespace uptempo::test;
 
 namespace {
 
-constexpr CopyOptions kByEngine{.path = CopyPath::engine};
+constexpr CopyPath kByEngine = CopyPath::engine;
 
 // By the symbol alone, without the library's search.
 bool rocr_offers_engines() {
@@ -69,7 +69,7 @@ struct EngineDevice : OnDevice {
   // but 1 for gfx942 under ROCr 6.4. The other one has those to the host.
   const size_t usual = [this] {
     const auto before = copied();
-    Streams streams(gpu, {.engines = EngineChoice::runtime});
+    Streams streams(gpu, {.choose_engines = false});
     streams.default_stream().copy(device, host, kByEngine);
     streams.synchronize();
     const auto spent = copied() - before;
@@ -180,7 +180,7 @@ TEST_CASE_METHOD(EngineDevice, "where ROCr copies by kernels there is no engine 
 
 TEST_CASE_METHOD(EngineDevice, "on request the runtime chooses the engines",
                  "[device][stream][engines]") {
-  Streams streams(gpu, {.engines = EngineChoice::runtime});
+  Streams streams(gpu, {.choose_engines = false});
   Stream one(streams), two(streams);
   const auto start = copied();
   DeviceBuffer<uint32_t> other(gpu, kCount);

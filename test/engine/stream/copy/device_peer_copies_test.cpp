@@ -55,7 +55,7 @@ TEST_CASE_METHOD(Host, "copies between two GPUs have the source's bytes, with ea
             const DeviceBuffer<uint8_t> to{with_first(gpus, to_gpu), bytes};
             const Bytes expected = pattern(bytes, static_cast<uint8_t>(4 * runs + to_gpu));
             write(from, expected);
-            stream.copy(to, from, {.path = path});
+            stream.copy(to, from, path);
             stream.synchronize();
             REQUIRE(read(to) == expected);
           }
@@ -76,13 +76,13 @@ TEST_CASE_METHOD(Host, "an engine copies where only the stream's GPU may access 
   const PinnedBuffer<uint8_t> pinned{gpus[0], kBytes};
   const Bytes expected = pattern(kBytes, 3);
   std::ranges::copy(expected, pinned.begin());
-  stream.copy(remote, pinned, {.path = CopyPath::engine});
-  stream.copy(own, remote, {.path = CopyPath::engine});
-  stream.copy(remote, own, {.path = CopyPath::engine});
-  stream.copy(back, remote, {.path = CopyPath::engine});
+  stream.copy(remote, pinned, CopyPath::engine);
+  stream.copy(own, remote, CopyPath::engine);
+  stream.copy(remote, own, CopyPath::engine);
+  stream.copy(back, remote, CopyPath::engine);
   stream.synchronize();  // the first copy reads it
   std::ranges::fill(pinned, uint8_t{0});
-  stream.copy(pinned, remote, {.path = CopyPath::engine});
+  stream.copy(pinned, remote, CopyPath::engine);
   stream.synchronize();
   CHECK((read(back) == expected));  // without 4 MiB of expansion
   CHECK(std::ranges::equal(pinned, expected));
@@ -91,16 +91,16 @@ TEST_CASE_METHOD(Host, "an engine copies where only the stream's GPU may access 
 TEST_CASE_METHOD(Host, "copies between a peer and pageable memory are staged or pinned",
                  "[peers][copy]") {
   for (size_t runs = 0; runs < 2; ++runs) {
-    Streams streams(gpus[runs]);
-    Stream stream(streams);
-    for (const PageablePath pageable : {PageablePath::staged, PageablePath::pinned_for_once}) {
+    for (const size_t stage_bytes : {CopyLimits{}.stage_bytes, size_t{0}}) {
+      Streams streams(gpus[runs], {.copies = {.stage_bytes = stage_bytes}});
+      Stream stream(streams);
       for (const CopyPath path : {CopyPath::engine, CopyPath::kernel}) {
-        CAPTURE(runs, name_of(path), static_cast<int>(pageable));
+        CAPTURE(runs, name_of(path), stage_bytes);
         const Bytes expected = pattern(300'001, static_cast<uint8_t>(runs));
         Bytes found(expected.size());
         const DeviceBuffer<uint8_t> remote{with_first(gpus, 1 - runs), expected.size()};
-        stream.copy(remote, std::span(expected), {.path = path, .pageable = pageable});
-        stream.copy(std::span(found), remote, {.path = path, .pageable = pageable});
+        stream.copy(remote, std::span(expected), path);
+        stream.copy(std::span(found), remote, path);
         stream.synchronize();
         CHECK(found == expected);
       }
@@ -147,11 +147,11 @@ TEST_CASE_METHOD(Host,
     CHECK(contains(error, "allow_access"));
   };
   for (const CopyPath path : {CopyPath::automatic, CopyPath::engine, CopyPath::kernel}) {
-    refused([&] { stream.copy(own, remote, {.path = path}); });
-    refused([&] { stream.copy(remote, own, {.path = path}); });
-    refused([&] { stream.copy(remote, pinned, {.path = path}); });
-    refused([&] { stream.copy(std::span(pageable), remote, {.path = path}); });
-    refused([&] { stream.copy(own, of_other, {.path = path}); });
+    refused([&] { stream.copy(own, remote, path); });
+    refused([&] { stream.copy(remote, own, path); });
+    refused([&] { stream.copy(remote, pinned, path); });
+    refused([&] { stream.copy(std::span(pageable), remote, path); });
+    refused([&] { stream.copy(own, of_other, path); });
   }
   refused([&] { stream.fill(remote, 1); });
   refused([&] { stream.copy(CopyTarget::peer(gpus[1], remote.data(), kBytes), own); });
@@ -163,8 +163,8 @@ TEST_CASE_METHOD(Host,
   allow_access(gpus[1], of_other.data(), gpus);
   const Bytes expected = pattern(kBytes, 1);
   std::ranges::copy(expected, of_other.begin());
-  stream.copy(own, of_other, {.path = CopyPath::engine});
-  stream.copy(remote, own, {.path = CopyPath::engine});
+  stream.copy(own, of_other, CopyPath::engine);
+  stream.copy(remote, own, CopyPath::engine);
   stream.synchronize();
   CHECK(read(remote) == expected);
 }
@@ -194,7 +194,7 @@ TEST_CASE_METHOD(OnPeers, "the host copies pinned memory that was made for anoth
   std::iota(own.begin(), own.end(), 5u);
   CHECK(stream.copy(of_peer, own) == CopyPath::host);
   CHECK(std::ranges::equal(of_peer.span(), own.span()));
-  CHECK_THROWS_AS(stream.copy(of_peer, own, {.path = CopyPath::kernel}), Error);
+  CHECK_THROWS_AS(stream.copy(of_peer, own, CopyPath::kernel), Error);
 }
 
 TEST_CASE_METHOD(OnPeers,

@@ -1,8 +1,16 @@
-// Event: a point in the work of a stream, created by Stream::record().
+// Event: a point in the work of a stream, created by Stream::record(). TimedEvent: the same, with
+// its completion time.
 //
 //   const Event ready = upload.record();
 //   compute.wait(ready);        // later work on `compute` begins after it
 //   ready.wait();               // the host waits
+//
+//   TimedEvent begin, end;
+//   stream.record(begin);
+//   stream.launch(...);
+//   stream.record(end);
+//   end.wait();
+//   const std::chrono::nanoseconds took = elapsed(begin, end);
 //
 // Complete means that all earlier work of the stream is complete and its writes are visible to the
 // host, to copies and to all work that waits for the event. An event that was never recorded is
@@ -17,16 +25,38 @@
 
 #include <hsa/hsa.h>
 
+#include <atomic>
+#include <chrono>
 #include <cstdint>
+#include <memory>
 
 #include "engine/completion/completion.hpp"
-#include "engine/stream/event/detail/retired_counts.hpp"
 
 namespace uptempo {
 
 namespace detail {
+
 class StreamQueue;
 class CopyLane;
+class EventTime;
+
+// Entries of the list in copy/retired.hpp, and those for which bytes are to be copied.
+inline constinit std::atomic<uint32_t> retired_entries{0}, owed_host_copies{0};
+void release_all_retired() noexcept;
+void copy_all_owed_bytes() noexcept;
+
+// After this call, everything that is complete on the device is also complete for the host.
+inline void release_retired() noexcept {
+  // Acquire: a thread that has observed a copy's completion also sees its entry.
+  if (retired_entries.load(std::memory_order_acquire) != 0) [[unlikely]]
+    release_all_retired();
+}
+// The same without a call of HSA: memory stays pinned and allocated.
+inline void copy_owed_bytes() noexcept {
+  if (owed_host_copies.load(std::memory_order_acquire) != 0) [[unlikely]]
+    copy_all_owed_bytes();
+}
+
 }  // namespace detail
 
 class Event {
@@ -73,5 +103,46 @@ class Event {
   hsa_agent_t writer_ = kNobody;
   bool behind_host_ = false;  // completion may depend on an action of the host
 };
+
+// The time is the device's time at which the marker completed. If the stream had no unfinished
+// work, there is no marker, and it is the host's time of the call. Both use the system clock
+// domain, so events of different streams, queues and agents are comparable.
+//
+// Recording again discards the earlier recording, complete or not.
+//
+// Lifetime: recorded times stay readable after stream, Streams and Runtime are destroyed, unless
+// the work was lost.
+// Cost: construction allocates. Recording does not, once a queue has recorded as many as it has
+// markers.
+class TimedEvent {
+ public:
+  TimedEvent();
+  // Copies, no moves: a moved-from object would have no storage for its time.
+  TimedEvent(const TimedEvent&) noexcept = default;
+  TimedEvent& operator=(const TimedEvent&) noexcept = default;
+
+  // Complete if it was never recorded.
+  const Event& event() const noexcept { return event_; }
+  operator const Event&() const noexcept { return event_; }
+  void wait(WaitPolicy policy = {}) const { event_.wait(policy); }
+  [[nodiscard]] bool wait(Deadline deadline, WaitPolicy policy = {}) const {
+    return event_.wait(deadline, policy);
+  }
+  bool ready() const { return event_.ready(); }
+
+  // Returns nanoseconds of the system clock domain. Throws Error if the event was never recorded,
+  // is not complete, or was lost with its queue.
+  uint64_t ns() const;
+
+ private:
+  friend class Stream;
+  Event event_;
+  std::shared_ptr<detail::EventTime> time_;
+};
+
+// Negative if `end` completed first. Throws Error like TimedEvent::ns().
+inline std::chrono::nanoseconds elapsed(const TimedEvent& begin, const TimedEvent& end) {
+  return std::chrono::nanoseconds(static_cast<int64_t>(end.ns() - begin.ns()));
+}
 
 }  // namespace uptempo

@@ -1,4 +1,4 @@
-#include "engine/stream/event/timed_event.hpp"
+#include "engine/stream/queue/event.hpp"
 
 #include "engine/completion/timeline/kept_times.hpp"
 #include "engine/runtime/error.hpp"

@@ -1,10 +1,10 @@
-// Arguments of Stream::copy(), copy_2d(), fill() and fill_2d(): targets, sources and options.
+// Arguments of Stream::copy(), copy_2d(), fill() and fill_2d(): targets, sources, paths and limits.
 //
 //   DeviceBuffer<float> x{gpu, n};
 //   std::vector<float> host(n);
 //   stream.copy(x, host);                                     // pageable to device
 //   stream.copy(CopyTarget::device(x.data() + 16, 64), CopySource::pinned(p, 64));
-//   const CopyPath taken = stream.copy(y, x, {.path = CopyPath::kernel});
+//   const CopyPath taken = stream.copy(y, x, CopyPath::kernel);
 //
 // Places:
 //   device    memory of the stream's agent
@@ -35,7 +35,7 @@
 // do the copy, the call throws Error with the reason.
 //
 // Pageable memory: up to CopyLimits::stage_bytes, a copy uses pinned staging memory; a larger one
-// pins the memory for the copy. PageablePath overrides this.
+// pins the memory for the copy.
 //   to the device  Staged: the call reads the bytes before it returns; the caller may then change
 //                  them. Pinned: they must not change until completion.
 //   to the host    The host performs the last step, in the thread that observes completion:
@@ -69,30 +69,11 @@ namespace uptempo {
 enum class CopyPath : uint8_t { automatic, engine, kernel, host };
 std::string_view name_of(CopyPath path) noexcept;
 
-// Path for pageable host memory.
-enum class PageablePath : uint8_t {
-  automatic,  // staged up to CopyLimits::stage_bytes, pinned for once above
-  staged,
-  pinned_for_once,
-};
-
-struct CopyOptions {
-  CopyPath path = CopyPath::automatic;
-  PageablePath pageable = PageablePath::automatic;
-};
-
-// Chooses the copy engine of each copy between host and GPU.
-enum class EngineChoice : uint8_t {
-  // The library, by direction and load, where ROCr offers it (5.6 and newer); else ROCr.
-  automatic,
-  runtime,  // ROCr: one engine for each direction, so a copy that waits delays later ones
-};
-
 // Limits of a Streams. The defaults are measured; see engine/stream/DESIGN.md.
 struct CopyLimits {
   size_t host_bytes = 16 << 10;    // largest copy by the host
   size_t kernel_bytes = 4 << 10;   // largest copy by a kernel if the engine could also do it
-  size_t stage_bytes = 2 << 20;    // largest copy of pageable memory through staging
+  size_t stage_bytes = 2 << 20;    // largest copy of pageable memory through staging; 0: none
   size_t staging_bytes = 8 << 20;  // staging memory, allocated by the first copy that needs it
   // part of it that one step of a copy uses; at most 65,536 parts
   size_t piece_bytes = 256 << 10;
@@ -109,7 +90,8 @@ constexpr bool is_host(CopyPlace place) noexcept {
   return place == CopyPlace::pinned || place == CopyPlace::pageable;
 }
 
-struct CopyEnd {
+// Memory that a copy reads or writes.
+struct CopyRange {
   std::byte* data = nullptr;
   size_t size_bytes = 0;
   CopyPlace place = CopyPlace::device;
@@ -130,92 +112,53 @@ concept PageableRange = std::ranges::contiguous_range<R> && std::ranges::sized_r
 
 }  // namespace detail
 
-class CopyTarget {
+// Memory at one side of a copy. Void is const for a source: it may be read-only memory.
+template <typename Void>
+class CopyMemory {
  public:
   template <class T>
-  CopyTarget(const DeviceBuffer<T>& buffer)
-      : CopyTarget(device(buffer.data(), buffer.size_bytes())) {
-    end_.agent = buffer.gpu();
-  }
+  CopyMemory(const DeviceBuffer<T>& buffer)
+      : CopyMemory(buffer.data(), buffer.size_bytes(), detail::CopyPlace::device, buffer.gpu()) {}
   template <class T>
-  CopyTarget(const PinnedBuffer<T>& buffer)
-      : CopyTarget(pinned(buffer.data(), buffer.size_bytes())) {
-    end_.agent = buffer.gpu();
-  }
+  CopyMemory(const PinnedBuffer<T>& buffer)
+      : CopyMemory(buffer.data(), buffer.size_bytes(), detail::CopyPlace::pinned, buffer.gpu()) {}
   template <detail::PageableRange R>
-  requires(!std::is_const_v<std::remove_reference_t<std::ranges::range_reference_t<R>>>)
-      CopyTarget(R&& memory)
-      : CopyTarget(pageable(std::ranges::data(memory), std::span(memory).size_bytes())) {}
+  requires(std::is_const_v<Void> ||
+           !std::is_const_v<std::remove_reference_t<std::ranges::range_reference_t<R>>>)
+      CopyMemory(R&& memory)
+      : CopyMemory(pageable(std::ranges::data(memory), std::span(memory).size_bytes())) {}
 
-  static CopyTarget device(void* data, size_t bytes) {
+  static CopyMemory device(Void* data, size_t bytes) {
     return {data, bytes, detail::CopyPlace::device};
   }
-  static CopyTarget pinned(void* data, size_t bytes) {
+  static CopyMemory pinned(Void* data, size_t bytes) {
     return {data, bytes, detail::CopyPlace::pinned};
   }
-  static CopyTarget pageable(void* data, size_t bytes) {
+  static CopyMemory pageable(Void* data, size_t bytes) {
     return {data, bytes, detail::CopyPlace::pageable};
   }
-  static CopyTarget peer(const Agent& owner, void* data, size_t bytes) {
-    CopyTarget target(data, bytes, detail::CopyPlace::peer);
-    target.end_.agent = owner.handle();
-    return target;
+  static CopyMemory peer(const Agent& owner, Void* data, size_t bytes) {
+    return {data, bytes, detail::CopyPlace::peer, owner.handle()};
   }
   // Declares that the host may write this device memory, after allow_host_access().
-  CopyTarget host_writes() const noexcept {
-    CopyTarget target = *this;
-    target.end_.host_writes = true;
+  CopyMemory host_writes() const noexcept requires(!std::is_const_v<Void>) {
+    CopyMemory target = *this;
+    target.range_.host_writes = true;
     return target;
   }
 
-  const detail::CopyEnd& end() const noexcept { return end_; }
+  const detail::CopyRange& range() const noexcept { return range_; }
 
  private:
-  CopyTarget(void* data, size_t bytes, detail::CopyPlace place)
-      : end_{.data = static_cast<std::byte*>(data), .size_bytes = bytes, .place = place} {}
-  detail::CopyEnd end_;
+  CopyMemory(Void* data, size_t bytes, detail::CopyPlace place, hsa_agent_t agent = {})
+      : range_{.data = static_cast<std::byte*>(const_cast<std::remove_const_t<Void>*>(data)),
+               .size_bytes = bytes,
+               .place = place,
+               .agent = agent} {}
+  detail::CopyRange range_;  // of a source: read only
 };
-
-class CopySource {
- public:
-  template <class T>
-  CopySource(const DeviceBuffer<T>& buffer)
-      : CopySource(device(buffer.data(), buffer.size_bytes())) {
-    end_.agent = buffer.gpu();
-  }
-  template <class T>
-  CopySource(const PinnedBuffer<T>& buffer)
-      : CopySource(pinned(buffer.data(), buffer.size_bytes())) {
-    end_.agent = buffer.gpu();
-  }
-  template <detail::PageableRange R>
-  CopySource(R&& memory)
-      : CopySource(pageable(std::ranges::data(memory), std::span(memory).size_bytes())) {}
-
-  static CopySource device(const void* data, size_t bytes) {
-    return {data, bytes, detail::CopyPlace::device};
-  }
-  static CopySource pinned(const void* data, size_t bytes) {
-    return {data, bytes, detail::CopyPlace::pinned};
-  }
-  static CopySource pageable(const void* data, size_t bytes) {
-    return {data, bytes, detail::CopyPlace::pageable};
-  }
-  static CopySource peer(const Agent& owner, const void* data, size_t bytes) {
-    CopySource source(data, bytes, detail::CopyPlace::peer);
-    source.end_.agent = owner.handle();
-    return source;
-  }
-
-  const detail::CopyEnd& end() const noexcept { return end_; }
-
- private:
-  CopySource(const void* data, size_t bytes, detail::CopyPlace place)
-      : end_{.data = static_cast<std::byte*>(const_cast<void*>(data)),
-             .size_bytes = bytes,
-             .place = place} {}
-  detail::CopyEnd end_;  // read only
-};
+using CopyTarget = CopyMemory<void>;
+using CopySource = CopyMemory<const void>;
 
 // Rows of a 2-D copy or fill: `height` rows of `width_bytes`. A pitch is the distance between the
 // starts of two consecutive rows.
