@@ -213,10 +213,11 @@ void Stream::record(TimedEvent& event) {
   if (follows_others_ && is_default_) follow_default();
   drop_finished();
   put_waits();
-  event.event_ = position_.empty() ? queue_->finished_event(position_)
-                                   : queue_->timed_event_for(position_, event.time_);
-  event.event_.behind_host_ = is_behind_host();
-  if (event.event_.completion_ != Completion()) return;
+  Event& recorded = event;
+  recorded = position_.empty() ? queue_->finished_event(position_)
+                               : queue_->timed_event_for(position_, event.time_);
+  recorded.behind_host_ = is_behind_host();
+  if (recorded.completion_ != Completion()) return;
   count(&CounterBlock::markers_elided);
   uint64_t now_ns = 0;
   check(hsa_system_get_info(HSA_SYSTEM_INFO_TIMESTAMP, &now_ns), "hsa_system_get_info",

@@ -16,20 +16,7 @@
 
 namespace uptempo {
 
-using detail::copy_rows_on_host;
-using detail::CopyDirection;
-using detail::CopyLane;
-using detail::CopyPlace;
-using detail::CopyRange;
-using detail::count;
-using detail::CounterBlock;
-using detail::direction_of;
-using detail::engine_direction_of;
-using detail::is_host;
-using detail::Retired;
-using detail::RetiredList;
-using detail::Staging;
-using detail::Transfers;
+using namespace detail;
 
 // A copy or fill in preparation. Contiguous rows are merged into one.
 struct Stream::Transfer {
@@ -270,7 +257,7 @@ void Stream::count_transfer(const Transfer& transfer, CopyPath path) noexcept {
 }
 
 void Stream::carry_out_on_host(const Transfer& transfer) {
-  detail::release_retired();  // of the stream's earlier work
+  release_retired();  // of the stream's earlier work
   if (transfer.is_fill()) {
     fill_on_host(transfer.to.data, transfer.rows, transfer.pattern);
   } else {
@@ -287,7 +274,7 @@ void Stream::carry_out_on_host(const Transfer& transfer) {
 Completion Stream::begin(const Transfer& transfer, CopyPath path) {
   if (path == CopyPath::kernel) {
     launch_transfer(transfer);
-    return detail::completion_of(queue_->timeline(), position_.epoch);
+    return completion_of(queue_->timeline(), position_.epoch);
   }
   Transfers& transfers = streams_->transfers();
   const CopyLane::Copy copy = transfers.copy_of(transfer.to, transfer.from, transfer.bytes());
@@ -307,12 +294,12 @@ void Stream::launch_transfer(const Transfer& transfer) {
   if (!transfer.is_fill() && transfer.from.place == CopyPlace::peer)
     position_.acquires_system = true;
   const CopyRows& rows = transfer.rows;
-  const detail::TransferBox box{.to = transfer.to.data,
-                                .from = transfer.from.data,
-                                .width_bytes = rows.width_bytes,
-                                .height = rows.height,
-                                .to_pitch = rows.to_pitch,
-                                .from_pitch = rows.from_pitch};
+  const TransferBox box{.to = transfer.to.data,
+                        .from = transfer.from.data,
+                        .width_bytes = rows.width_bytes,
+                        .height = rows.height,
+                        .to_pitch = rows.to_pitch,
+                        .from_pitch = rows.from_pitch};
   const auto launch_it = [this](const auto&... parts) { launch(parts...); };
   if (transfer.is_fill()) {
     launch_fill(transfers.kernels(), transfers.grids(), box, transfer.pattern, launch_it);
@@ -395,7 +382,7 @@ void Stream::put_pinned_for_once(const Transfer& transfer, CopyPath path) {
       extent(to_device ? transfer.rows.from_pitch : transfer.rows.to_pitch, transfer.rows);
   if (transfers.agent() == nullptr)
     refuse(transfer.text(), "there is no agent to pin memory for", "raise CopyLimits::stage_bytes");
-  detail::release_retired();  // events that are only polled unpin nothing
+  release_retired();  // events that are only polled unpin nothing
   // hsa_amd_memory_unlock selects a pin by address alone, so two pins of the same memory must not
   // overlap in time.
   transfers.await_users(pageable.data, bytes, RetiredList::Use::pins);
@@ -430,7 +417,7 @@ void Stream::free_after_work(Allocation (*take)(void* from) noexcept, void* from
   entry.owner = &streams_->transfers();
   retired.add(std::move(kept));
   count(&CounterBlock::frees_deferred);
-  detail::release_retired();
+  release_retired();
 }
 
 }  // namespace uptempo

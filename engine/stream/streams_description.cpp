@@ -67,7 +67,7 @@ std::string StreamsState::describe() {
       .line("completion signals",
             fmt::format("with markers, and with at least one launch of {} of a queue",
                         epoch_packets(options_.queue, options_.epoch_packets)))
-      .part(transfers_->describe());
+      .part(transfers_.describe());
   for (const Queue& each : queues) {
     Description of_queue(each.title);
     of_queue.line("compute units", each.queue->cu_mask());

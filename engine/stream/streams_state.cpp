@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "engine/completion/lent_signal.hpp"
 #include "engine/completion/waiter.hpp"
 #include "engine/runtime/error.hpp"
 #include "engine/runtime/session.hpp"
@@ -17,10 +16,21 @@ static_assert(static_cast<int>(StreamPriority::low) == HSA_AMD_QUEUE_PRIORITY_LO
               static_cast<int>(StreamPriority::normal) == HSA_AMD_QUEUE_PRIORITY_NORMAL &&
               static_cast<int>(StreamPriority::high) == HSA_AMD_QUEUE_PRIORITY_HIGH);
 
-CopyLaneOptions of_lanes(const StreamsOptions& options) {
-  return {.copies = options.copies.engine_copies,
-          .patience = options.patience,
-          .drain_timeout = options.queue.drain_timeout};
+const StreamsOptions& checked(const StreamsOptions& options) {
+  const auto refuse = [](const char* asked, const char* found) {
+    throw Error({.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
+                 .call = "Streams",
+                 .asked = asked,
+                 .found = found,
+                 .remedy = "correct the StreamsOptions"});
+  };
+  if (options.hardware_queues == 0) refuse("no hardware queue", "streams need at least one");
+  if (options.queue.publications < 2)
+    refuse("fewer than two publications",
+           "streams need one for others to wait on, and one to continue with");
+  if (options.copies.engine_copies == 0)
+    refuse("no copy at a time per engine", "CopyLimits::engine_copies is at least one");
+  return options;
 }
 
 }  // namespace
@@ -31,36 +41,21 @@ StreamsState::StreamsState(const Agent& agent, const StreamsOptions& options)
           [agent](const StreamQueueOptions& of_queue) {
             return std::make_unique<StreamQueue>(agent, of_queue);
           },
-          std::nullopt) {
-  agent_ = agent;
-  kernargs_ = choose_kernarg_place(agent, options.queue.kernargs);
-  transfers_ = std::make_unique<Transfers>(agent, options.copies, options.choose_engines,
-                                           of_lanes(options), [this] { close_epochs(); });
-}
+          Transfers::parts_of(agent, options.choose_engines), agent) {}
 
 StreamsState::StreamsState(const StreamsOptions& options, MakeQueue make_queue,
-                           std::optional<Transfers::Parts> of_copies)
-    : options_(options), make_queue_(std::move(make_queue)) {
-  if (of_copies)
-    transfers_ = std::make_unique<Transfers>(*std::move(of_copies), options.copies,
-                                             of_lanes(options), [this] { close_epochs(); });
-  const auto refuse = [](const char* asked, const char* found) {
-    throw Error({.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
-                 .call = "Streams",
-                 .asked = asked,
-                 .found = found,
-                 .remedy = "correct the StreamsOptions"});
-  };
-  if (options_.hardware_queues == 0) refuse("no hardware queue", "streams need at least one");
-  if (options_.queue.publications < 2)
-    refuse("fewer than two publications",
-           "streams need one for others to wait on, and one to continue with");
-  if (options_.copies.engine_copies == 0)
-    refuse("no copy at a time per engine", "CopyLimits::engine_copies is at least one");
-}
+                           Transfers::Parts of_copies, const std::optional<Agent>& agent)
+    : agent_(agent),
+      kernargs_(agent ? choose_kernarg_place(*agent, options.queue.kernargs) : KernargPlace{}),
+      options_(checked(options)),
+      make_queue_(std::move(make_queue)),
+      transfers_(agent, std::move(of_copies), options.copies,
+                 {.copies = options.copies.engine_copies,
+                  .patience = options.patience,
+                  .drain_timeout = options.queue.drain_timeout},
+                 [this] { close_epochs(); }) {}
 
 StreamsState::~StreamsState() {
-  if (transfers_ == nullptr) return;  // its construction failed, before any queue was created
   // Finish all queues before the first is destroyed: their packets may use each other's signals.
   // One deadline covers all, however many of them hang.
   const Deadline deadline = Deadline::after(options_.queue.drain_timeout);
@@ -76,7 +71,7 @@ StreamsState::~StreamsState() {
     });
   }
   for_each_queue([&](StreamQueue& queue) { queue.finish(deadline); });
-  transfers_->for_each_lane([&](CopyLane& lane) { lane.finish(deadline); });
+  transfers_.for_each_lane([&](CopyLane& lane) { lane.finish(deadline); });
 }
 
 bool StreamsState::close_epochs() noexcept {
@@ -208,30 +203,19 @@ void StreamsState::take_blocking(std::vector<LastWork>& all) {
 }
 
 void StreamsState::note_blocking(const LastWork& last_work) noexcept {
+  const auto timeline = [](const LastWork& work) {
+    return work.position.empty() ? timeline_of(work.copy.completion()) : &work.queue->timeline();
+  };
   const std::lock_guard lock(order_mutex_);
-  if (last_work.position.empty()) {
-    // A lane completes its copies in order: the last one covers the earlier ones.
-    const Completion& copy = last_work.copy.completion();
-    for (LastWork& other : blocking_) {
-      if (!other.position.empty()) continue;
-      if (LentSignal::are_in_order(copy, other.copy.completion())) return;
-      if (!LentSignal::are_in_order(other.copy.completion(), copy)) continue;
-      other = last_work;
-      return;
-    }
-    blocking_.push_back(last_work);
-    return;
-  }
-  auto at = std::ranges::find_if(blocking_, [&](const LastWork& other) {
-    return other.queue == last_work.queue && !other.position.empty();
-  });
-  if (at == blocking_.end()) at = blocking_.insert(at, LastWork{});
-  // For several streams in one queue, keep the last packet: an epoch covers everything before it.
-  // The default stream must acquire what other agents and engines wrote for any of them.
-  const bool acquires_system =
-      last_work.position.acquires_system || (!at->position.empty() && at->position.acquires_system);
-  if (at->position.packet < last_work.position.packet) *at = last_work;
-  at->position.acquires_system = acquires_system;
+  const auto same = std::ranges::find(blocking_, timeline(last_work), timeline);
+  if (same == blocking_.end()) return blocking_.push_back(last_work);
+  // For several streams in one queue or lane, keep the last packet or copy: it covers everything
+  // before it. The default stream must acquire what other agents and engines wrote for any of them.
+  const bool acquires_system = last_work.position.acquires_system || same->position.acquires_system;
+  if (same->position.packet < last_work.position.packet ||
+      same->copy.completion().value() < last_work.copy.completion().value())
+    *same = last_work;
+  same->position.acquires_system = acquires_system;
 }
 
 LastWork StreamsState::default_last_work() {

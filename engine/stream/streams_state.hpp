@@ -25,9 +25,9 @@ class StreamsState {
   using MakeQueue = std::function<std::unique_ptr<StreamQueue>(const StreamQueueOptions& options)>;
 
   StreamsState(const Agent& agent, const StreamsOptions& options);
-  // Without `of_copies`, the caller sets transfers_.
-  StreamsState(const StreamsOptions& options, MakeQueue make_queue,
-               std::optional<Transfers::Parts> of_copies);
+  // Without ROCr, if there is no agent.
+  StreamsState(const StreamsOptions& options, MakeQueue make_queue, Transfers::Parts of_copies,
+               const std::optional<Agent>& agent = {});
   ~StreamsState();
   StreamsState(const StreamsState&) = delete;
   StreamsState& operator=(const StreamsState&) = delete;
@@ -36,7 +36,7 @@ class StreamsState {
   const Agent* agent() const noexcept { return agent_ ? &*agent_ : nullptr; }
   // Where all its queues have their kernargs.
   const KernargPlace& kernargs() const noexcept { return kernargs_; }
-  Transfers& transfers() noexcept { return *transfers_; }
+  Transfers& transfers() noexcept { return transfers_; }
 
   // The queue of a stream. Returns a new queue, or the one with the fewest streams; with `own`, one
   // without other streams. Throws Error, also if no own queue is left. Creating a queue takes
@@ -88,11 +88,11 @@ class StreamsState {
   // Publishes a marker for every open epoch. Returns false if a queue had no room for one.
   bool close_epochs() noexcept;
 
-  std::optional<Agent> agent_;
-  KernargPlace kernargs_;
+  const std::optional<Agent> agent_;
+  const KernargPlace kernargs_;
   const StreamsOptions options_;
   const MakeQueue make_queue_;
-  std::unique_ptr<Transfers> transfers_;  // outlives the queues, which use its kernels and memory
+  Transfers transfers_;  // outlives the queues, which use its kernels and memory
   // Held while a queue is created, so that the limit is not exceeded; locked before mutex_.
   std::mutex making_mutex_;
   std::mutex mutex_;  // protects queues_; launches do not take it

@@ -19,8 +19,8 @@ void copy_rows_on_host(std::byte* to, const std::byte* from, const CopyRows& row
     std::memcpy(to + row * rows.to_pitch, from + row * rows.from_pitch, rows.width_bytes);
 }
 
-void release_all_retired() noexcept { RetiredList::of_process().release(); }
-void copy_all_owed_bytes() noexcept { RetiredList::of_process().copy_owed_bytes(); }
+void release_all_retired() noexcept { RetiredList::of_process().carry_out(true); }
+void copy_all_owed_bytes() noexcept { RetiredList::of_process().carry_out(false); }
 
 void Retired::leave_to_session() noexcept {
   chunk = {};  // before its staging

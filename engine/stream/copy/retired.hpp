@@ -5,9 +5,9 @@
 //
 // Every function that observes completion calls release_retired() before it reports it; if the
 // list is empty, this costs one load. Entries are due in the order of add(), as far as the device's
-// order makes that visible. Bytes are copied before any release() returns that could observe their
-// completion. Event::ready() calls copy_owed_bytes() instead, which leaves what needs a call of HSA
-// to a later release().
+// order makes that visible. Bytes are copied before any release_retired() returns that could observe
+// their completion. Event::ready() calls copy_owed_bytes() instead, which leaves what needs a call of HSA
+// to a later release_retired().
 //
 // Thread safety: every function may be called from any thread. A lock is held while the host copies
 // and unpins, not while it frees memory.
@@ -78,10 +78,9 @@ class RetiredList {
   using Entry = std::list<Retired>;
   Entry make_entry();
   void add(Entry&& entry) noexcept;
-  // Carries out the entries whose uses are over.
-  void release() noexcept { carry_out(true); }
-  // Copies their bytes, and releases what needs no call of HSA.
-  void copy_owed_bytes() noexcept { carry_out(false); }
+  // Copies the bytes of the entries whose uses are over, and releases what they hold. Without
+  // `releases_memory`, only what needs no call of HSA.
+  void carry_out(bool releases_memory) noexcept;
   enum class Use : uint8_t { writes, pins };
   // Returns the publication after which the last entry that uses any part of the range in this way
   // is due. Empty if there is none.
@@ -92,8 +91,6 @@ class RetiredList {
   size_t size() noexcept;
 
  private:
-  void carry_out(bool releases_memory) noexcept;
-
   std::mutex mutex_;
   std::list<Retired> entries_;  // in call order
   std::list<Retired> unused_;   // for later ones

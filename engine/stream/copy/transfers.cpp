@@ -30,7 +30,9 @@ CopyLane::Start start_by_rocr(std::optional<uint32_t> engine) {
       };
 }
 
-Transfers::Parts parts_of(const Agent& gpu, bool choose_engines) {
+}  // namespace
+
+Transfers::Parts Transfers::parts_of(const Agent& gpu, bool choose_engines) {
   const hsa_agent_t host = find_pool(gpu, MemoryKind::pinned).owner;
   return {.make_lane =
               [gpu](std::optional<uint32_t> engine, const CopyLaneOptions& options) {
@@ -44,25 +46,17 @@ Transfers::Parts parts_of(const Agent& gpu, bool choose_engines) {
           .coherent_link = gpu.properties().xgmi_to_host};
 }
 
-}  // namespace
-
-Transfers::Transfers(const Agent& gpu, const CopyLimits& limits, bool choose_engines,
+Transfers::Transfers(const std::optional<Agent>& gpu, Parts parts, const CopyLimits& limits,
                      const CopyLaneOptions& of_lanes, CloseEpochs close_epochs)
     : agent_(gpu),
-      host_(find_pool(gpu, MemoryKind::pinned).owner),
+      host_(gpu ? find_pool(*gpu, MemoryKind::pinned).owner : hsa_agent_t{0}),
       limits_(limits),
       of_lanes_(of_lanes),
       close_epochs_(std::move(close_epochs)),
-      parts_(parts_of(gpu, choose_engines)),
-      // Staging memory ends with the Runtime, so carry out what is due before.
-      listener_(Session::current(), {.at_end = [this] { end_retired(); }}) {}
-
-Transfers::Transfers(Parts parts, const CopyLimits& limits, const CopyLaneOptions& of_lanes,
-                     CloseEpochs close_epochs)
-    : limits_(limits),
-      of_lanes_(of_lanes),
-      close_epochs_(std::move(close_epochs)),
-      parts_(std::move(parts)) {}
+      parts_(std::move(parts)) {
+  // Staging memory ends with the Runtime, so carry out what is due before.
+  if (gpu) listener_.start(Session::current(), {.at_end = [this] { end_retired(); }});
+}
 
 Transfers::~Transfers() {
   listener_.stop();
@@ -70,7 +64,7 @@ Transfers::~Transfers() {
 }
 
 void Transfers::end_retired() noexcept {
-  RetiredList::of_process().release();
+  RetiredList::of_process().carry_out(true);
   RetiredList::of_process().drop(this);
 }
 

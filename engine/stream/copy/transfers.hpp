@@ -60,10 +60,11 @@ class Transfers {
   // Ensures that completion of all work in hardware queues can be observed.
   using CloseEpochs = std::function<void()>;
 
-  Transfers(const Agent& gpu, const CopyLimits& limits, bool choose_engines,
+  // The parts by ROCr.
+  static Parts parts_of(const Agent& gpu, bool choose_engines);
+  // Without an agent, the parts do without ROCr, too.
+  Transfers(const std::optional<Agent>& gpu, Parts parts, const CopyLimits& limits,
             const CopyLaneOptions& of_lanes, CloseEpochs close_epochs);
-  Transfers(Parts parts, const CopyLimits& limits, const CopyLaneOptions& of_lanes,
-            CloseEpochs close_epochs);
   // Requires that all copies are complete or lost.
   ~Transfers();
   Transfers(const Transfers&) = delete;
@@ -127,8 +128,8 @@ class Transfers {
     return lanes_made_[number].load(std::memory_order_acquire);
   }
 
-  std::optional<Agent> agent_;
-  hsa_agent_t host_{0};
+  const std::optional<Agent> agent_;
+  const hsa_agent_t host_;
   const CopyLimits limits_;
   const CopyLaneOptions of_lanes_;
   const CloseEpochs close_epochs_;

@@ -133,7 +133,7 @@ TEST_CASE(
           case Way::through_timed_record:
             between.after(event);
             between.record(timed);
-            event = timed.event();
+            event = timed;
             break;
           case Way::through_launch:
             between.after(event);
