@@ -8,9 +8,8 @@
 // of a block writes nothing; its packet refers to that block. Other arguments go into a block that
 // no unfinished launch reads, otherwise into the queue's kernarg memory, as with Stream::launch().
 // No block changes while a launch on any stream reads it. Hidden arguments take part in the
-// comparison, so another grid or queue uses a block only if they are equal. The handle compares
-// with copies in ordinary memory. It starts with the block that followed the last-used block the
-// previous time, so alternating sets of arguments cost one comparison each.
+// comparison, so another grid or queue uses a block only if they are equal. Constant arguments and
+// alternating sets of them cost one comparison each (argument_blocks.hpp).
 //
 // Cost: tools/bench/stream shows the argument size from which skipping is cheaper than writing. For
 // arguments that change with every launch, skipping adds a comparison and a second copy. Without
@@ -183,8 +182,8 @@ class LauncherCore {
   ArgumentBlocks blocks_;
   std::vector<Allocation> scratch_;
   LastWork scratch_use_;  // no queue: nothing is unfinished
-  // What the destructor leaves to the list of retired memory: it has the blocks, and room for their
-  // uses.
+  // The entry that the destructor adds to the list of retired memory. It has the blocks, and room
+  // for their uses.
   std::list<Retired> at_end_;
 };
 

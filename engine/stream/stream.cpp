@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "aql/amd_abi.hpp"
@@ -29,19 +30,6 @@ Stream::Stream(std::shared_ptr<StreamsState> streams, const StreamOptions& optio
       is_default_(is_default) {
   waits_.reserve(8);
 }
-
-Stream::Stream(Stream&& other) noexcept
-    : streams_(std::move(other.streams_)),
-      options_(std::move(other.options_)),
-      queue_(std::exchange(other.queue_, nullptr)),
-      position_(std::exchange(other.position_, {})),
-      waits_(std::move(other.waits_)),
-      to_follow_(std::move(other.to_follow_)),
-      gates_(std::move(other.gates_)),
-      owns_queue_(other.owns_queue_),
-      follows_others_(std::exchange(other.follows_others_, false)),
-      is_default_(other.is_default_),
-      default_followed_(other.default_followed_) {}
 
 Stream& Stream::operator=(Stream&& other) noexcept {
   if (this == &other) return *this;
@@ -170,9 +158,9 @@ void Stream::add(const Event& event) {
     return;
   }
   // The one that is kept stands for the writes that both cover.
-  const bool others_wrote = same->writer_.handle != event.writer_.handle;
+  const bool others_wrote = same->written_by_.handle != event.written_by_.handle;
   if (same->completion_.value() < event.completion_.value()) *same = event;
-  if (others_wrote) same->writer_ = {};
+  if (others_wrote) same->written_by_ = {};
 }
 
 void Stream::drop_finished() {
@@ -199,7 +187,7 @@ Event Stream::record() {
     count(&CounterBlock::markers_elided);
     Event event = waits_.front();
     // Earlier waits may have been for other agents, and were left out because they were over.
-    if (position_.acquires_system) event.writer_ = {};
+    if (position_.acquires_system) event.written_by_ = {};
     return event;
   }
   put_waits();
@@ -310,6 +298,22 @@ bool Stream::synchronize(Deadline deadline, WaitPolicy policy) {
 
 bool Stream::ready() {
   return for_all_work("Stream::ready", [](const Event& event) { return event.ready(); });
+}
+
+TimedEvent::TimedEvent() : time_(std::make_shared<detail::EventTime>()) {}
+
+uint64_t TimedEvent::ns() const {
+  const bool is_complete = ready();  // throws if its queue has failed
+  // times() reads the times of an epoch that has not been reclaimed.
+  if (is_complete && !time_->ns()) completion().times();
+  const std::optional<uint64_t> ns = time_->ns();
+  if (ns == uint64_t{0}) detail::throw_no_times("TimedEvent::ns", "the time of an event");
+  if (ns && is_complete) return *ns;
+  throw Error({.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
+               .call = "TimedEvent::ns",
+               .asked = "the time of an event",
+               .found = is_complete ? "it was never recorded" : "it is not complete",
+               .remedy = "record it, and wait for it first"});
 }
 
 void Copier::wait_for_begun() noexcept {

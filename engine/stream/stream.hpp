@@ -86,7 +86,7 @@ class Stream {
   // Throws Error if a new hardware queue is needed and cannot be created.
   explicit Stream(Streams& streams, const StreamOptions& options = {});
   ~Stream();
-  Stream(Stream&& other) noexcept;
+  Stream(Stream&& other) noexcept = default;
   Stream& operator=(Stream&& other) noexcept;
 
   // Throws Error for a geometry or an amount of group memory that kernel or agent cannot run, for
@@ -230,7 +230,7 @@ class Stream {
   // Returns the queue for the stream's next packet, after publishing the waits that must precede
   // it.
   detail::StreamQueue& prepare() {
-    if (position_.empty() || !waits_.empty() || follows_others_) [[unlikely]]
+    if (streams_ == nullptr || position_.empty() || !waits_.empty() || follows_others_) [[unlikely]]
       begin_packet();
     return *queue_;
   }

@@ -5,9 +5,9 @@
 //
 // Every function that observes completion calls release_retired() before it reports it; if the
 // list is empty, this costs one load. Entries are due in the order of add(), as far as the device's
-// order makes that visible. Bytes are copied before any release_retired() returns that could observe
-// their completion. Event::ready() calls copy_owed_bytes() instead, which leaves what needs a call of HSA
-// to a later release_retired().
+// order makes that visible. Bytes are copied before any release_retired() returns that could
+// observe their completion. Event::ready() calls copy_owed_bytes() instead, which leaves what needs
+// a call of HSA to a later release_retired().
 //
 // Thread safety: every function may be called from any thread. A lock is held while the host copies
 // and unpins, not while it frees memory.

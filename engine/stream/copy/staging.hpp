@@ -24,8 +24,8 @@ namespace uptempo::detail {
 
 class Staging {
  public:
-  // Allocates; for a null agent, ordinary memory. Throws Error, also if `size_bytes` is smaller than
-  // a piece.
+  // Allocates; for a null agent, ordinary memory. Throws Error, also if `size_bytes` is smaller
+  // than a piece.
   Staging(const Agent* gpu, size_t size_bytes, size_t piece_bytes);
   ~Staging();
   Staging(const Staging&) = delete;

@@ -94,20 +94,20 @@ class Event {
   friend class detail::StreamQueue;
   friend class detail::CopyLane;
   explicit Event(const Completion& completion, hsa_agent_t writer = {}) noexcept
-      : completion_(completion), writer_(writer) {}
+      : completion_(completion), written_by_(writer) {}
   static constexpr hsa_agent_t kNobody{UINT64_MAX - 1};
 
   Completion completion_;
   // The agent whose packets made all writes that the event covers. Null: others wrote, too.
   // kNobody: it covers none, because it was never recorded.
-  hsa_agent_t writer_ = kNobody;
+  hsa_agent_t written_by_ = kNobody;
   bool behind_host_ = false;  // completion may depend on an action of the host
 };
 
 // An event with the device's time at which its marker completed. If the stream had no unfinished
 // work, there is no marker, and it is the host's time of the call. Both use the system clock
-// domain, so events of different streams, queues and agents are comparable. Recording again discards
-// the earlier recording, complete or not.
+// domain, so events of different streams, queues and agents are comparable. Recording again
+// discards the earlier recording, complete or not.
 //
 // Lifetime: recorded times stay readable after stream, Streams and Runtime are destroyed, unless
 // the work was lost.

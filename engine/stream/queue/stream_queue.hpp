@@ -12,14 +12,13 @@
 // earlier packets are complete, and later packets launch after it: HSA Platform System Architecture
 // 1.2, 2.9.1.) A packet with a completion signal always has it (invariant 5).
 //
-// Scopes: dispatches acquire and release at agent scope, packets with a completion signal release at
-// system scope. A stream's first launch after the host has waited for it, or after it has waited for
-// anything other than a queue of this agent, acquires at system scope. An event therefore names the
-// agent whose packets made all writes that it covers (Event::writer_), also if it is complete: the
-// wait for it, however it is made or left out, then tells the difference. An event recorded after
-// such a wait and before the launch that acquires covers other agents' writes. Every launch acquires
-// at system scope where L2 may hold old kernargs (kernargs_go_stale_in_l2()). DESIGN.md has the
-// reasons and sources.
+// Scopes: dispatches acquire and release at agent scope, packets with a completion signal release
+// at system scope. A stream's first launch after the host has waited for it, or after it has waited
+// for anything other than a queue of this agent, acquires at system scope. An event therefore names
+// the agent whose packets made all writes that it covers (Event::written_by_), also if it is
+// complete, because the wait for it may be left out. An event recorded after such a wait and before
+// the launch that acquires covers other agents' writes. Every launch acquires at system scope where
+// L2 may hold old kernargs (kernargs_go_stale_in_l2()). DESIGN.md has the reasons and sources.
 //
 // Waits for events of other queues are barrier-AND packets on their signals, up to five each. After
 // one, packets need not wait for the same events, or for earlier ones of the same queues. If one of
@@ -69,8 +68,8 @@ inline uint32_t epoch_packets(const QueueOptions& queue, uint32_t asked) noexcep
   return std::clamp(asked, 1u, std::max(1u, queue.packets / 4));
 }
 
-// Sets the queue's mask of compute units, and returns a description of the one in use. Empty: leaves
-// it as it is. Throws Error if ROCr refuses the mask, and if no compute unit is left.
+// Sets the queue's mask of compute units, and returns a description of the one in use. Empty:
+// leaves it as it is. Throws Error if ROCr refuses the mask, and if no compute unit is left.
 std::string set_cu_mask(hsa_queue_t* queue, const Agent& agent, const std::vector<uint32_t>& asked);
 
 class StreamQueue final : public QueueResources {
@@ -128,7 +127,7 @@ class StreamQueue final : public QueueResources {
   }
   // An event for a position without unfinished work.
   Event finished_event(const StreamPosition& position) const noexcept {
-    return Event({}, writer_of(position));
+    return Event({}, written_by(position));
   }
 
   // True if the queue may have unfinished work.
@@ -180,7 +179,7 @@ class StreamQueue final : public QueueResources {
     position.epoch = std::max(position.epoch, other.epoch);
   }
   Event event_at(uint64_t epoch, const StreamPosition& position) noexcept {
-    return Event(completion_of(timeline_, epoch), writer_of(position));
+    return Event(completion_of(timeline_, epoch), written_by(position));
   }
   // True if a packet in the queue already orders later packets of the stream after the event.
   bool is_implied(const Event& event, StreamPosition& position) noexcept;
@@ -194,11 +193,11 @@ class StreamQueue final : public QueueResources {
   // True if the event covers writes that packets of this agent did not make. Only a system-scope
   // acquire makes such writes visible.
   bool is_outside(const Event& event) const noexcept {
-    return event.writer_.handle != own_agent().handle &&
-           event.writer_.handle != Event::kNobody.handle;
+    return event.written_by_.handle != own_agent().handle &&
+           event.written_by_.handle != Event::kNobody.handle;
   }
   // Null if waits of the stream that no launch has acquired yet cover other writers.
-  hsa_agent_t writer_of(const StreamPosition& position) const noexcept {
+  hsa_agent_t written_by(const StreamPosition& position) const noexcept {
     return position.acquires_system ? hsa_agent_t{} : own_agent();
   }
   // All queues without an agent share one value.

@@ -192,5 +192,5 @@ TEST_CASE_METHOD(EngineDevice, "on request the runtime chooses the engines",
   CAPTURE(text);
   CHECK(count(text, "copies so far: ") == 1);
   CHECK(contains(text, "by the runtime's engine: 2, "));
-  CHECK(count(text, "the runtime decides: StreamsOptions::engines") == 2);
+  CHECK(count(text, "the runtime decides: StreamsOptions::choose_engines") == 2);
 }
