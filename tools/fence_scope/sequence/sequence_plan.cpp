@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "engine/fences/fence_plan.hpp"
-#include "engine/runtime/memory_model.hpp"
+#include "engine/runtime/agent.hpp"
 #include "tools/fence_scope/sequence/sequence.hpp"
 #include "tools/fence_scope/sequence/sequence_rules.hpp"
 
