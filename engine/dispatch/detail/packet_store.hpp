@@ -2,8 +2,8 @@
 // BatchSubmitter need it.
 //
 // Thread safety: thread-compatible.
-// Cost: one addition and one comparison per added packet, and a prefetch per later one. Memory
-// doubles, and is kept.
+// Cost: one addition, one comparison and one prefetch per added packet. Memory doubles, and is
+// kept.
 #pragma once
 
 #include <algorithm>
@@ -34,17 +34,15 @@ class PacketStore {
   // one.
   void expect_slots(aql::Packet64* ring, size_t mask, uint64_t first) noexcept {
     ring_ = reinterpret_cast<uintptr_t>(ring);
-    mask_ = mask;
-    first_ = first;
+    mask_ = mask * sizeof(aql::Packet64);
+    to_slot_ = first * sizeof(aql::Packet64) - reinterpret_cast<uintptr_t>(packets_.get());
   }
   // Fetches the cache line of the packet's slot for writing, so that the copy into the ring need
-  // not wait for the core that has read the slot last. Not for the first packets: their copy
-  // follows too soon. A prefetch of any address is harmless.
+  // not wait for the core that has read the slot last. A prefetch of any other slot is harmless.
   void fetch_slot(const aql::Packet64& packet) const noexcept {
 #if defined(__x86_64__)
-    const auto index = static_cast<size_t>(&packet - packets_.get());
-    if (index < kFirstFetched) return;
-    const uintptr_t slot = ring_ + ((first_ + index) & mask_) * sizeof(aql::Packet64);
+    const auto address = reinterpret_cast<uintptr_t>(&packet);
+    const uintptr_t slot = ring_ + ((address + to_slot_) & mask_);
     asm volatile("prefetchw (%0)" : : "r"(slot));
 #else
     (void)packet;
@@ -78,11 +76,8 @@ class PacketStore {
   }
 
  private:
-  static constexpr size_t kFirstFetched = 4;
-
-  uintptr_t ring_ = 0;
+  uintptr_t ring_ = 0, to_slot_ = 0;
   size_t mask_ = 0;
-  uint64_t first_ = 0;
   size_t capacity_ = 64;  // packets
   std::unique_ptr<aql::Packet64[]> packets_ =
       std::make_unique_for_overwrite<aql::Packet64[]>(capacity_);
