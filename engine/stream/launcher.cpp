@@ -14,6 +14,17 @@
 #include "engine/stream/streams_state.hpp"
 
 namespace uptempo::detail {
+namespace {
+
+uint32_t blocks_for(const KernelInfo& kernel, std::optional<uint32_t> asked, bool on_device) {
+  constexpr uint32_t kUsual = 8;
+  constexpr size_t kCheaperFrom = 512;  // bytes in host memory (tools/bench/stream)
+  if (kernel.arguments.explicit_count() == 0) return 0;
+  const bool saves_time = on_device || kernel.arguments.size_bytes() >= kCheaperFrom;
+  return asked.value_or(saves_time ? kUsual : 0);
+}
+
+}  // namespace
 
 bool ArgumentBlock::serves_as_well(const DispatchShape& shape, const StreamQueue& in) noexcept {
   // The words include the queue's address, if the kernel requests it, and values that depend on the
@@ -66,10 +77,10 @@ void ArgumentBlocks::add_uses(Uses& all) const noexcept {
 }
 
 LauncherCore::LauncherCore(Streams& streams, std::shared_ptr<const KernelInfo> kernel,
-                           uint32_t blocks)
+                           std::optional<uint32_t> blocks)
     : streams_(streams.state_),
       kernel_(std::move(kernel)),
-      most_blocks_(blocks),
+      most_blocks_(blocks_for(*kernel_, blocks, streams_->kernargs().is_on_device())),
       at_end_(RetiredList::of_process().make_entry()) {}
 
 LauncherCore::~LauncherCore() {

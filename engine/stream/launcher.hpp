@@ -11,8 +11,9 @@
 // comparison, so another grid or queue uses a block only if they are equal. Constant arguments and
 // alternating sets of them cost one comparison each (argument_blocks.hpp).
 //
-// Cost: tools/bench/stream shows the argument size from which skipping is cheaper than writing. For
-// arguments that change with every launch, skipping adds a comparison and a second copy. Without
+// Cost: comparing costs less than writing from 512 bytes on, or if the queue's arguments are in
+// device memory (tools/bench/stream). Only there does a handle keep arguments unless told otherwise.
+// For arguments that change with every launch, keeping adds a comparison and a second copy. Without
 // blocks, the handle works like Stream::launch(). The counters argument_hits, argument_misses and
 // argument_bytes_saved (counters.hpp) count the effect.
 //
@@ -46,6 +47,7 @@
 #include <cstdint>
 #include <list>
 #include <memory>
+#include <optional>
 #include <ranges>
 #include <span>
 #include <tuple>
@@ -124,7 +126,8 @@ class KernargMemory;
 // The part of a Launcher that does not depend on the argument types.
 class LauncherCore {
  public:
-  LauncherCore(Streams& streams, std::shared_ptr<const KernelInfo> kernel, uint32_t blocks);
+  LauncherCore(Streams& streams, std::shared_ptr<const KernelInfo> kernel,
+               std::optional<uint32_t> blocks);
   ~LauncherCore();
   LauncherCore(const LauncherCore&) = delete;
   LauncherCore& operator=(const LauncherCore&) = delete;
@@ -192,10 +195,10 @@ class LauncherCore {
 template <class... Args>
 class Launcher {
  public:
-  // Keeps the arguments of up to `blocks` launches; 0: of none. Throws Error.
-  Launcher(Streams& streams, const Kernel<Args...>& kernel, uint32_t blocks = 8)
-      : core_(streams, kernel.shared_info(),
-              kernel.info().arguments.explicit_count() != 0 ? blocks : 0),
+  // Keeps the arguments of up to `blocks` launches; 0: of none. By default of eight, where that saves
+  // time (see Cost). Throws Error.
+  Launcher(Streams& streams, const Kernel<Args...>& kernel, std::optional<uint32_t> blocks = {})
+      : core_(streams, kernel.shared_info(), blocks),
         kernel_(kernel),
         places_(kernel_.info().arguments) {}
 

@@ -111,7 +111,7 @@ TEST_CASE_METHOD(OnDevice, "a kernel finds its run-time arguments on every path"
     stream.launch(probe, grid, form);
     stream.synchronize();
     CHECK(result() == words);
-    Launcher launcher{streams, probe};
+    Launcher launcher{streams, probe, 8};
     for (int repeat = 0; repeat < 2; ++repeat) {
       words = next();
       launcher.launch(stream, grid, form);

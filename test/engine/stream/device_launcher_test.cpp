@@ -148,7 +148,7 @@ TEST_CASE("launchers and their blocks may be destroyed in any order, also after 
     std::fill(values.begin(), values.end(), 1u);
     auto streams = std::make_unique<Streams>(gpu);
     auto stream = std::make_unique<Stream>(*streams);
-    auto step = std::make_unique<Launcher<uint32_t*, uint32_t>>(*streams, chain);
+    auto step = std::make_unique<Launcher<uint32_t*, uint32_t>>(*streams, chain, 8);
     step->launch(*stream, Grid{64}, values.data(), 2u);
     if (i == 0) step.reset();
     if (i == 1) streams.reset();

@@ -102,7 +102,7 @@ size_t distinct(const std::vector<uint64_t>& values) {
 TEST_CASE("equal arguments are written once", "[launcher]") {
   World world(paused(), 1);
   Stream a(world.devices);
-  Launcher step(world.devices, pair_kernel());
+  Launcher step(world.devices, pair_kernel(), 8);
   const Spent spent;
   for (int i = 0; i < 10; ++i) step.launch(a, Grid{1}, 7u, uint64_t{8});
   CHECK(spent().argument_misses == 1);
@@ -112,6 +112,24 @@ TEST_CASE("equal arguments are written once", "[launcher]") {
   world.devices.resume();
   a.synchronize();
   CHECK(world.journal->by_grid[1] == std::vector<Found>(10, {7, 8, 0, 0}));
+}
+
+TEST_CASE("unless told otherwise, a launcher keeps arguments of 512 bytes and more", "[launcher]") {
+  World world({}, 1);
+  Stream a(world.devices);
+  for (const size_t bytes : {504u, 512u}) {
+    const auto kernel =
+        kernel_of<Arguments>({.name = "bytes",
+                              .kernarg_bytes = static_cast<uint32_t>(bytes),
+                              .arguments = {argument(ArgumentKind::by_value, 0, bytes)}});
+    Launcher step(world.devices, kernel);
+    const std::vector<std::byte> given(bytes);
+    const Spent spent;
+    for (int i = 0; i < 5; ++i) step.launch(a, Grid{1}, std::span<const std::byte>(given));
+    CAPTURE(bytes);
+    CHECK(spent().argument_hits == (bytes < 512 ? 0 : 4));
+    a.synchronize();
+  }
 }
 
 TEST_CASE("a block that is being read is not written; other arguments use another block",
@@ -142,7 +160,7 @@ TEST_CASE("a block that is being read is not written; other arguments use anothe
 TEST_CASE("arguments that alternate are all kept", "[launcher]") {
   World world({}, 1);
   Stream a(world.devices);
-  Launcher step(world.devices, pair_kernel());
+  Launcher step(world.devices, pair_kernel(), 8);
   for (const uint32_t sets : {2u, 3u, 8u}) {
     const Spent spent;
     for (uint32_t i = 0; i < 50 * sets; ++i)
@@ -157,7 +175,7 @@ TEST_CASE("arguments that stop changing are skipped from the second equal launch
           "[launcher]") {
   World world({}, 1);
   Stream a(world.devices);
-  Launcher step(world.devices, pair_kernel());
+  Launcher step(world.devices, pair_kernel(), 8);
   for (uint32_t i = 0; i < 300; ++i) {
     step.launch(a, Grid{1}, i, uint64_t{i});
     if (i % 3 == 0) a.synchronize();
@@ -174,7 +192,7 @@ TEST_CASE("arguments given at run time are skipped if they are equal, whatever i
           "[launcher]") {
   World world({}, 1);
   Stream a(world.devices);
-  Launcher step(world.devices, Kernel<Arguments>::trusted(pair_kernel().shared_info()));
+  Launcher step(world.devices, Kernel<Arguments>::trusted(pair_kernel().shared_info()), 8);
   std::array<uint64_t, 2> packed{};  // number in the low half of the first
   void* params[] = {&packed[0], &packed[1]};
   const Spent spent;
@@ -217,7 +235,7 @@ TEST_CASE("LDS arrays given at run time are part of the comparison", "[launcher]
                                           argument(ArgumentKind::dynamic_shared_pointer, 8, 4)},
                             .group_segment_bytes = 20,
                             .max_group_segment_bytes = 256});
-  Launcher step(world.devices, kernel);
+  Launcher step(world.devices, kernel, 8);
   const auto words = [](uint32_t first, uint32_t second) {
     return std::bit_cast<std::array<std::byte, 12>>(std::array<uint32_t, 3>{7, first, second});
   };
@@ -251,7 +269,7 @@ TEST_CASE("LDS arrays given at run time are part of the comparison", "[launcher]
 TEST_CASE("a changed byte of any argument is detected", "[launcher]") {
   World world({}, 1);
   Stream a(world.devices);
-  Launcher step(world.devices, pair_kernel());
+  Launcher step(world.devices, pair_kernel(), 8);
   std::vector<Found> expected;
   const auto launch = [&](uint32_t number, uint64_t value) {
     step.launch(a, Grid{1}, number, value);
@@ -272,7 +290,7 @@ TEST_CASE("a block serves every queue, unless a hidden argument contains the que
     REQUIRE(hardware_queue(a) != hardware_queue(b));
     const auto kernel = pair_kernel({.queue = names_queue});
     REQUIRE(kernel.info().arguments.names_queue() == names_queue);
-    Launcher step(world.devices, kernel);
+    Launcher step(world.devices, kernel, 8);
     for (int i = 0; i < 6; ++i) {
       step.launch(a, Grid{1}, 7u, uint64_t{8});
       step.launch(b, Grid{2}, 7u, uint64_t{8});
@@ -297,7 +315,7 @@ TEST_CASE("another grid uses a block only if no hidden argument depends on it", 
   for (const bool depends : {false, true}) {
     World world(paused(), 1);
     Stream a(world.devices);
-    Launcher step(world.devices, pair_kernel({.block_count = depends}));
+    Launcher step(world.devices, pair_kernel({.block_count = depends}), 8);
     const Spent spent;
     for (uint32_t i = 0; i < 12; ++i) step.launch(a, Grid{64 * (1 + i % 3)}, 7u, uint64_t{8});
     CHECK(distinct(blocks_of(world.devices.ring(0))) == (depends ? 3 : 1));
@@ -320,7 +338,7 @@ TEST_CASE("dynamic LDS is part of the arguments, and of every packet", "[launche
        .group_segment_bytes = 20});
   World world(paused(), 1);
   Stream a(world.devices);
-  Launcher step(world.devices, kernel);
+  Launcher step(world.devices, kernel, 8);
   const Spent spent;
   for (int i = 0; i < 2; ++i) step.launch(a, Grid{1}, 1u, LocalBytes{100}, LocalBytes{64});
   step.launch(a, Grid{1}, 1u, LocalBytes{100}, LocalBytes{128});  // the same block, and more LDS
@@ -352,7 +370,7 @@ TEST_CASE("a grid's dynamic group memory is in every packet, with skipping and w
     const auto kernel = make(hidden);
     World world(paused(), 1);
     Stream a(world.devices);
-    Launcher step(world.devices, kernel), written(world.devices, kernel, 0);
+    Launcher step(world.devices, kernel, 8), written(world.devices, kernel, 0);
     const Spent spent;
     const auto launch = [&](uint32_t lds, uint32_t local) {
       step.launch(a, Grid{1}.lds(lds), 1u, LocalBytes{local});
@@ -450,7 +468,7 @@ TEST_CASE("a launcher is destroyed with launches in flight, which find their arg
   World world(paused(), 2);
   Stream a(world.devices), b(world.devices);
   for (uint32_t i = 0; i < 20; ++i) {
-    Launcher step(world.devices, pair_kernel());
+    Launcher step(world.devices, pair_kernel(), 8);
     step.launch(a, Grid{1}, i, uint64_t{i});
     step.launch(b, Grid{2}, i, uint64_t{i});
   }
@@ -467,7 +485,7 @@ TEST_CASE("a launcher outlives stream and Streams", "[launcher]") {
   World world;
   {
     Stream a(world.devices);
-    Launcher step(world.devices, pair_kernel());
+    Launcher step(world.devices, pair_kernel(), 8);
     step.launch(a, Grid{1}, 1u, uint64_t{2});
     world.devices.destroy_streams();
     step.launch(a, Grid{1}, 3u, uint64_t{4});
@@ -479,8 +497,8 @@ TEST_CASE("in steady state a launcher neither allocates nor makes a system call 
           "[launcher][cost]") {
   World world({}, 1);
   Stream a(world.devices);
-  Launcher same(world.devices, pair_kernel()), turns(world.devices, pair_kernel()),
-      other(world.devices, pair_kernel());
+  Launcher same(world.devices, pair_kernel(), 8), turns(world.devices, pair_kernel(), 8),
+      other(world.devices, pair_kernel(), 8);
   uint32_t number = 0;
   const auto step = [&] {
     for (uint32_t i = 0; i < 4; ++i) {
@@ -528,7 +546,7 @@ TEST_CASE("a launcher refuses streams of other Streams", "[launcher]") {
 TEST_CASE("a refused launch leaves the prepared blocks unchanged", "[launcher]") {
   World world({}, 1);
   Stream a(world.devices);
-  Launcher step(world.devices, pair_kernel());
+  Launcher step(world.devices, pair_kernel(), 8);
   step.launch(a, Grid{1}, 1u, uint64_t{2});
   CHECK_THROWS_AS(step.launch(a, Grid{4096}.by(2048), 1u, uint64_t{2}), Error);
   CHECK_THROWS_AS(step.launch(a, Grid{4096}.by(2048), 3u, uint64_t{4}), Error);

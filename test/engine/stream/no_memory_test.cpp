@@ -246,7 +246,7 @@ TEST_CASE("a launcher destroyed without memory leaves its blocks to the kernels 
           "[memory][stream][launcher]") {
   struct Launching : OneStream {
     Launching() {
-      launcher.emplace(devices.streams(), number_kernel());
+      launcher.emplace(devices.streams(), number_kernel(), 8);
       for (uint32_t i = 0; i < 4; ++i) launcher->launch(stream, Grid{1}, i);
     }
     std::optional<Launcher<uint32_t>> launcher;

@@ -68,7 +68,7 @@ class HsaCallsRow final : public StreamRow {
 class LauncherRow final : public StreamRow {
  public:
   explicit LauncherRow(const Workload& workload)
-      : StreamRow(workload), launcher_(streams_, workload.tally) {}
+      : StreamRow(workload), launcher_(streams_, workload.tally, 8) {}
 
   std::string_view name() const override { return "uptempo-launcher"; }
   uint32_t times(uint32_t i, const Load& load) const override {

@@ -47,7 +47,7 @@ class Launches {
   Launches(const Agent& gpu, Streams& streams, const Program& program)
       : stream_(streams),
         kernel_(program.kernel<uint32_t*, Words<Bytes>>(fmt::format("arguments_of_{}", Bytes))),
-        keeping_(streams, kernel_),
+        keeping_(streams, kernel_, 8),
         writing_(streams, kernel_, 0),
         out_(gpu, 1) {}
 
