@@ -168,7 +168,7 @@ struct StreamWorld : PublicationWorld {
             [this](const detail::StreamQueueOptions& of_queue) {
               return std::make_unique<detail::StreamQueue>(parts(), signals(), of_queue);
             },
-            std::nullopt)),
+            detail::Transfers::Parts{})),
         streams(detail::StateAccess::streams(state)),
         stream(std::make_unique<Stream>(*streams)) {}
   Steps publish(uint32_t packets) {

@@ -116,9 +116,9 @@ TEST_CASE("HIP streams and events wait for completions and events") {
     if (i % 4 < 2) {
       constexpr size_t kBytes = kLength * sizeof(uint32_t);
       mine.copy(CopyTarget::pinned(host, kBytes), CopySource::device(chain.data(), kBytes),
-                {.path = CopyPath::engine});
+                CopyPath::engine);
       mine.copy(CopyTarget::device(chain.data(), kBytes), CopySource::pinned(host, kBytes),
-                {.path = CopyPath::engine});
+                CopyPath::engine);
     }
     const Event done = mine.record();
     if (i % 2 == 0) {

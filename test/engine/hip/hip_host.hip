@@ -84,7 +84,7 @@ void run() {
   words.check("Kernel<Arguments>", 31);
 
   Recording recording{queue};
-  const Node node = recording.dispatch(iota, grid, words.data(), 40u, 1u).node();
+  const Node node = recording.dispatch(iota, grid, words.data(), 40u, 1u);
   recording.set<1>(node, 41u);
   recording.replay(queue).wait();
   words.check("Recording::replay", 42);

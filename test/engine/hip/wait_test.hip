@@ -317,11 +317,10 @@ TEST_CASE("Uptempo's streams and HIP's streams and events wait for each other") 
     chain.uptempo(addend);
     if (random() % 4 == 0) {  // a copy engine writes what HIP's kernels have in their caches
       constexpr size_t kBytes = kLength * sizeof(uint32_t);
-      const CopyOptions by_engine{.path = CopyPath::engine};
       stream.copy(CopyTarget::pinned(host, kBytes), CopySource::device(chain.data(), kBytes),
-                  by_engine);
+                  CopyPath::engine);
       stream.copy(CopyTarget::device(chain.data(), kBytes), CopySource::pinned(host, kBytes),
-                  by_engine);
+                  CopyPath::engine);
     }
     HipStream& next = theirs[random() % theirs.size()];
     for (HipStream& each : theirs) hip::after(each, stream);

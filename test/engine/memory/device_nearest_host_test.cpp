@@ -71,8 +71,8 @@ TEST_CASE_METHOD(NearDevice,
   CHECK(owner_node(coarse.data()) == near);
   const KernargBuffer kernargs(gpu, 256);
   CHECK(owner_node(kernargs.data()) == near);
-  detail::Staging staging(gpu, 1 << 20, 1 << 18);
-  CHECK(owner_node(staging.try_take(100).value().data()) == near);
+  detail::Staging staging(&gpu, 1 << 20, 1 << 18);
+  CHECK(owner_node(staging.try_take(100).get()) == near);
   const DeviceBuffer<uint32_t> device(gpu, 1000);
   CHECK(owner_node(device.data()) == gpu.properties().node);
   // The kernargs that packets name, of queues and of streams.
