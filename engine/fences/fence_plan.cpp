@@ -96,24 +96,18 @@ FencePlan::FencePlan(const Agent& agent)
 FencePlan::~FencePlan() = default;
 
 FencePlan::Dispatch FencePlan::dispatch() {
-  packets_.emplace_back();
-  plans_.clear();
-  return Dispatch(Ref{this, static_cast<uint32_t>(packets_.size() - 1)});
-}
-
-void FencePlan::clear() noexcept {
-  packets_.clear();
-  accesses_.clear();
-  plans_.clear();
+  all_.packets.emplace_back();
+  all_.plans.clear();
+  return Dispatch({&all_, static_cast<uint32_t>(size() - 1)});
 }
 
 std::span<const PacketPlan> FencePlan::packets() {
-  if (plans_.size() != packets_.size()) {
-    std::vector<PacketPlan> plans(packets_.size());
-    planner_->plan(packets_, accesses_, plans);
-    plans_ = std::move(plans);  // after everything that may throw
+  if (all_.plans.size() != size()) {
+    std::vector<PacketPlan> plans(size());
+    planner_->plan(all_.packets, all_.accesses, plans);
+    all_.plans = std::move(plans);  // after everything that may throw
   }
-  return plans_;
+  return all_.plans;
 }
 
 }  // namespace uptempo

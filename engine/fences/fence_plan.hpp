@@ -136,20 +136,28 @@ std::string explain(const PacketPlan& plan, size_t packet);
 std::string explain(std::span<const PacketPlan> plans);
 
 namespace detail {
+
 class FencePlanner;
+
+struct PlannedDispatches {
+  std::vector<Declarations> packets;
+  std::vector<AccessRange> accesses;
+  std::vector<PacketPlan> plans;
+};
+// One of them, for declarations about it.
+struct PlannedDispatch {
+  PlannedDispatches* all;
+  uint32_t packet;
+  Declarations& declarations() const noexcept {
+    all->plans.clear();
+    return all->packets[packet];
+  }
+  std::vector<AccessRange>& accesses() const noexcept { return all->accesses; }
+};
+
 }  // namespace detail
 
 class FencePlan {
-  struct Ref {
-    FencePlan* plan;
-    uint32_t packet;
-    detail::Declarations& declarations() const noexcept {
-      plan->plans_.clear();
-      return plan->packets_[packet];
-    }
-    std::vector<detail::AccessRange>& accesses() const noexcept { return plan->accesses_; }
-  };
-
  public:
   // Plans for any target.
   FencePlan();
@@ -160,7 +168,7 @@ class FencePlan {
   FencePlan& operator=(const FencePlan&) = delete;
 
   // The dispatch last added. Only the last one can be declared. Valid as long as the plan.
-  class Dispatch : public Declaring<Dispatch, Ref> {
+  class Dispatch : public Declaring<Dispatch, detail::PlannedDispatch> {
    private:
     friend class FencePlan;
     using Declaring::Declaring;
@@ -168,8 +176,8 @@ class FencePlan {
   // Adds a dispatch. Without declarations it may read and write everything.
   Dispatch dispatch();
 
-  size_t size() const noexcept { return packets_.size(); }
-  void clear() noexcept;
+  size_t size() const noexcept { return all_.packets.size(); }
+  void clear() noexcept { all_ = {}; }
 
   // Returns the plans of all dispatches, in order. Valid until the next dispatch or declaration.
   std::span<const PacketPlan> packets();
@@ -180,9 +188,7 @@ class FencePlan {
 
  private:
   const std::unique_ptr<detail::FencePlanner> planner_;
-  std::vector<detail::Declarations> packets_;
-  std::vector<detail::AccessRange> accesses_;
-  std::vector<PacketPlan> plans_;
+  detail::PlannedDispatches all_;
 };
 
 }  // namespace uptempo
