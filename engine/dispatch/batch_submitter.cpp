@@ -21,6 +21,15 @@ namespace {
                .remedy = "pass the Signal that it was moved to, or a new one"});
 }
 
+std::optional<Completion> submit_to_queue(detail::BatchState& batch, Deadline deadline,
+                                          const CallSite& site) {
+  detail::BatchQueue& queue = batch.queue();
+  batch.publication.site = site;
+  const std::optional<uint64_t> value = queue.submit(batch.publication, deadline);
+  if (!value) return {};
+  return detail::completion_of(queue.timeline(), *value);
+}
+
 }  // namespace
 
 namespace detail {
@@ -145,33 +154,21 @@ void BatchSubmitter::complete_with(const Signal& signal) {
 
 Completion BatchSubmitter::submit(CallSite site) {
   detail::BatchState& batch = state("BatchSubmitter::submit");
-  detail::BatchQueue& queue = batch.queue();
-  batch.publication.site = site;
   // Common case: there is room at once, and the clock is not read.
   // strictly less: a packet may be added to complete a finished one
-  if (batch.publication.packets.size() < queue.longest_run()) {
-    if (const std::optional<uint64_t> value = queue.submit(batch.publication, Deadline::now()))
-      return detail::completion_of(queue.timeline(), *value);
-  }
+  if (batch.publication.packets.size() < batch.queue().longest_run())
+    if (const auto completion = submit_to_queue(batch, Deadline::now(), site)) return *completion;
   return submit(Deadline::after(batch.patience), site);
 }
 
 Completion BatchSubmitter::submit(Deadline deadline, CallSite site) {
   detail::BatchState& batch = state("BatchSubmitter::submit");
-  detail::BatchQueue& queue = batch.queue();
-  batch.publication.site = site;
-  const std::optional<uint64_t> value = queue.submit(batch.publication, deadline);
-  if (!value) queue.throw_last_refusal(batch.publication);
-  return detail::completion_of(queue.timeline(), *value);
+  if (const auto completion = submit_to_queue(batch, deadline, site)) return *completion;
+  batch.queue().throw_last_refusal(batch.publication);
 }
 
 std::optional<Completion> BatchSubmitter::try_submit(CallSite site) {
-  detail::BatchState& batch = state("BatchSubmitter::try_submit");
-  detail::BatchQueue& queue = batch.queue();
-  batch.publication.site = site;
-  const std::optional<uint64_t> value = queue.submit(batch.publication, Deadline::now());
-  if (!value) return {};
-  return detail::completion_of(queue.timeline(), *value);
+  return submit_to_queue(state("BatchSubmitter::try_submit"), Deadline::now(), site);
 }
 
 std::string BatchSubmitter::explain() { return uptempo::explain(plan()); }

@@ -43,21 +43,16 @@ detail::RecordingState& Recording::state(const char* call) const {
 void Recording::raw(const aql::Packet64& packet) { state("Recording::raw").raw(packet); }
 
 Completion Recording::replay(Queue& queue, CallSite site) {
-  detail::RecordingState& recording = state("Recording::replay");
-  recording.called_from(site);
-  return recording.replay(queue.state("Recording::replay"));
+  return state("Recording::replay").replay(queue.state("Recording::replay"), site);
 }
 
 Completion Recording::replay(Queue& queue, Deadline deadline, CallSite site) {
-  detail::RecordingState& recording = state("Recording::replay");
-  recording.called_from(site);
-  return recording.replay(queue.state("Recording::replay"), deadline);
+  return state("Recording::replay").replay(queue.state("Recording::replay"), deadline, site);
 }
 
 std::optional<Completion> Recording::try_replay(Queue& queue, CallSite site) {
-  detail::RecordingState& recording = state("Recording::try_replay");
-  recording.called_from(site);
-  return recording.submit(queue.state("Recording::try_replay"), Deadline::now());
+  return state("Recording::try_replay")
+      .submit(queue.state("Recording::try_replay"), Deadline::now(), site);
 }
 
 void Recording::abandon() noexcept {
@@ -98,11 +93,8 @@ detail::OpenNode Recording::change(const detail::NodeHandle& node,
   return state("Recording::replace").replace(node, kernel, grid);
 }
 
-detail::NodeHandle Recording::handle_of(size_t index) const {
-  return state("Recording::node").node(index);
-}
-
-detail::NodeHandle Recording::handle_of(size_t index, std::span<const ArgumentType> types) const {
+detail::NodeHandle Recording::handle_of(size_t index,
+                                        std::optional<std::span<const ArgumentType>> types) const {
   return state("Recording::node").node(index, types);
 }
 

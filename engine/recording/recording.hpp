@@ -235,8 +235,9 @@ class Recording {
   void change_grid(const detail::NodeHandle& node, const Grid& grid);
   detail::OpenNode change(const detail::NodeHandle& node,
                           const std::shared_ptr<const KernelInfo>& kernel, const Grid& grid);
-  detail::NodeHandle handle_of(size_t index) const;
-  detail::NodeHandle handle_of(size_t index, std::span<const ArgumentType> types) const;
+  // Without types: any.
+  detail::NodeHandle handle_of(size_t index,
+                               std::optional<std::span<const ArgumentType>> types = {}) const;
   void set_group_segment_size(uint32_t index, uint32_t size_bytes) noexcept;
 
   template <class... Args>

@@ -102,27 +102,27 @@ std::shared_ptr<const KernelInfo> find_kernel(const Origin& origin, const std::s
                                               const CodeIdentity& wanted, PrivateBytes stack,
                                               const std::vector<KernelSource>& sources) {
   std::string others, other_stacks, all;
+  const auto add = [](std::string& list, const char* between, const std::string& one) {
+    list += (list.empty() ? "" : between) + one;
+  };
   for (const KernelSource& source : sources) {
     if (const auto* const program = std::get_if<Program>(&source)) {
       const std::vector<std::string> names = program->kernel_names();
       const bool has = std::find(names.begin(), names.end(), name) != names.end();
       if (has && program->identity() == wanted) return program->kernel_info(name, stack);
-      if (has)
-        others += fmt::format("{}{}", others.empty() ? "" : "; ", to_string(program->identity()));
-      for (const std::string& known : names)
-        all += fmt::format("{}'{}'", all.empty() ? "" : ", ", known);
+      if (has) add(others, "; ", to_string(program->identity()));
+      for (const std::string& known : names) add(all, ", ", fmt::format("'{}'", known));
       continue;
     }
     const auto& kernel = std::get<std::shared_ptr<const KernelInfo>>(source);
     if (kernel == nullptr) continue;
     if (kernel->name == name && kernel->code == wanted) {
       if (kernel->stack == stack) return kernel;
-      other_stacks += fmt::format("{}PrivateBytes{{{}}}", other_stacks.empty() ? "" : " and ",
-                                  kernel->stack.per_work_item);
+      add(other_stacks, " and ", fmt::format("PrivateBytes{{{}}}", kernel->stack.per_work_item));
     } else if (kernel->name == name) {
-      others += fmt::format("{}{}", others.empty() ? "" : "; ", to_string(kernel->code));
+      add(others, "; ", to_string(kernel->code));
     }
-    all += fmt::format("{}'{}'", all.empty() ? "" : ", ", kernel->name);
+    add(all, ", ", fmt::format("'{}'", kernel->name));
   }
   if (!other_stacks.empty())
     origin.refuse(HSA_STATUS_ERROR_INVALID_ARGUMENT,

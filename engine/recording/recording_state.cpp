@@ -181,20 +181,15 @@ RecordingState::Recorded& RecordingState::find(const NodeHandle& node) {
   return recorded;
 }
 
-NodeHandle RecordingState::node(size_t index) {
+NodeHandle RecordingState::node(size_t index, std::optional<std::span<const ArgumentType>> types) {
   if (index >= nodes_.size())
     refuse(fmt::format("node {}", index), fmt::format("the recording has {} nodes", nodes_.size()),
            "count nodes from 0 in the order of recording");
   if (nodes_[index].kernel == nullptr)
     refuse(fmt::format("node {} as a dispatch", index), "it is a finished packet",
            "ask for nodes that are dispatches");
+  if (types) nodes_[index].kernel->arguments.require(*types);
   return {this, id_, static_cast<uint32_t>(index), nodes_[index].generation};
-}
-
-NodeHandle RecordingState::node(size_t index, std::span<const ArgumentType> types) {
-  const NodeHandle handle = node(index);
-  nodes_[index].kernel->arguments.require(types);
-  return handle;
 }
 
 OpenNode RecordingState::open(uint32_t index) noexcept {
@@ -499,8 +494,10 @@ void RecordingState::require_queue(BatchQueue& state) const {
          "replay it on the queue that it was recorded for, or record it for this one too");
 }
 
-std::optional<Completion> RecordingState::submit(BatchQueue& state, Deadline deadline) {
+std::optional<Completion> RecordingState::submit(BatchQueue& state, Deadline deadline,
+                                                 const CallSite& site) {
   require_usable();
+  publication_.site = site;
   const bool resumes = publication_.queue != nullptr;
   if (agent_ || state.agent() != nullptr || naming_queue_ != 0 || resumes) require_queue(state);
   if (!spare_kept_) keep_spare();
@@ -518,7 +515,6 @@ std::optional<Completion> RecordingState::submit(BatchQueue& state, Deadline dea
       BatchQueue::leave(publication_);
     if (publication_.published != 0) [[unlikely]]
       state.join(publication_);
-    keep_in_step();  // a barrier packet may have been appended; it has room
   };
   std::optional<uint64_t> value;
   try {
@@ -528,22 +524,21 @@ std::optional<Completion> RecordingState::submit(BatchQueue& state, Deadline dea
     throw;
   }
   note_parts();
+  keep_in_step();  // a barrier packet may have been appended
   if (!value) return {};
   return completion_of(state.timeline(), *value);
 }
 
-Completion RecordingState::replay(BatchQueue& state, Deadline deadline) {
-  if (const std::optional<Completion> completion = submit(state, deadline)) return *completion;
+Completion RecordingState::replay(BatchQueue& state, Deadline deadline, const CallSite& site) {
+  if (const auto completion = submit(state, deadline, site)) return *completion;
   state.throw_last_refusal(publication_);
 }
 
-Completion RecordingState::replay(BatchQueue& state) {
+Completion RecordingState::replay(BatchQueue& state, const CallSite& site) {
   // Usually there is room at once, and the clock is not read.
-  if (publication_.packets.size() < state.longest_run()) {
-    if (const std::optional<Completion> completion = submit(state, Deadline::now()))
-      return *completion;
-  }
-  return replay(state, Deadline::after(options_.patience));
+  if (publication_.packets.size() < state.longest_run())
+    if (const auto completion = submit(state, Deadline::now(), site)) return *completion;
+  return replay(state, Deadline::after(options_.patience), site);
 }
 
 void RecordingState::abandon() noexcept {

@@ -70,15 +70,12 @@ class RecordingState {
   OpenNode replace(const NodeHandle& node, const std::shared_ptr<const KernelInfo>& kernel,
                    const Grid& grid);
 
-  // The call site of the next replay, for reports.
-  void called_from(const CallSite& site) noexcept { publication_.site = site; }
-  Completion replay(BatchQueue& state);
-  Completion replay(BatchQueue& state, Deadline deadline);
-  std::optional<Completion> submit(BatchQueue& state, Deadline deadline);
+  Completion replay(BatchQueue& state, const CallSite& site);
+  Completion replay(BatchQueue& state, Deadline deadline, const CallSite& site);
+  std::optional<Completion> submit(BatchQueue& state, Deadline deadline, const CallSite& site);
   void abandon() noexcept;
 
-  NodeHandle node(size_t index);
-  NodeHandle node(size_t index, std::span<const ArgumentType> types);
+  NodeHandle node(size_t index, std::optional<std::span<const ArgumentType>> types);
   Declarations& declarations_of(const NodeHandle& node) {
     (void)find(node);
     return publication_.declarations_of(node.packet);
