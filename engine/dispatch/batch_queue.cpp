@@ -6,16 +6,11 @@
 #include <utility>
 
 #include "aql/amd_abi.hpp"
-#include "engine/dispatch/shared_hsa_queue.hpp"
 #include "engine/runtime/counters.hpp"
 #include "engine/runtime/error.hpp"
 
 namespace uptempo::detail {
 namespace {
-
-// Number of oldest publications that each submission reclaims. More than one, so that reclaiming is
-// faster than submitting. Constant, so that a submission costs the same however many are finished.
-constexpr uint32_t kReclaimInPassing = 2;
 
 uint32_t timing_signals_for(const Publication& publication) noexcept {
   const auto packets = static_cast<uint32_t>(publication.packets.size());

@@ -1,5 +1,5 @@
-// HardwareQueue: the use of an HSA queue that the engine creates. Private to engine/dispatch and
-// engine/stream.
+// HardwareQueue: the use of an HSA queue that the engine creates. SharedHsaQueue: the common part of
+// all Queues of a SharedQueue. Private to engine/dispatch, engine/stream and their tests.
 //
 // HSA queues are kept: the destructor leaves an idle one to the next HardwareQueue of the same
 // agent, ring size and access, and the end of the Runtime destroys all. Reason: ROCr 6.1 and newer
@@ -22,10 +22,17 @@
 
 #include <hsa/hsa.h>
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
+#include <mutex>
+#include <string>
 #include <utility>
+#include <vector>
 
+#include "aql/shared_ring.hpp"
+#include "aql/slot_holds.hpp"
+#include "engine/completion/timeline.hpp"
 #include "engine/runtime/agent.hpp"
 #include "engine/runtime/ring_access.hpp"
 #include "engine/runtime/session.hpp"
@@ -71,6 +78,52 @@ class HardwareQueue {
 
   std::shared_ptr<Session> session_;  // null: no queue
   std::shared_ptr<Kept> kept_;
+};
+
+// Holds of a ring whose owners are Timelines and whose values are theirs (slot_holds.hpp). Throws
+// std::bad_alloc.
+std::unique_ptr<aql::SlotHolds> make_slot_holds(const hsa_queue_t* queue);
+// Describes the status that an error callback received. Empty if memory is short.
+std::string stopped_with(hsa_status_t status, const hsa_queue_t* queue) noexcept;
+
+// The HSA queue of a SharedQueue, its ring and its errors. Any thread; submissions use only ring(),
+// the other functions take a lock.
+class SharedHsaQueue {
+ public:
+  SharedHsaQueue(const Agent& agent, uint32_t packets, RingAccessMode access);
+  // Uses a queue that the caller destroys.
+  explicit SharedHsaQueue(hsa_queue_t* queue) : ring_(std::make_unique<aql::SharedRing>(queue)) {}
+  ~SharedHsaQueue() {
+    if (has_lost_work_) queue_.stop();
+  }
+  SharedHsaQueue(const SharedHsaQueue&) = delete;
+  SharedHsaQueue& operator=(const SharedHsaQueue&) = delete;
+
+  aql::SharedRing& ring() noexcept { return *ring_; }
+  // Why the ring is accessed as it is.
+  const std::string& access_reason() const noexcept { return access_reason_; }
+  // Makes the ring's holds unless it has them. Throws std::bad_alloc.
+  void make_holds();
+  // False after the end of the HSA queue's session, which destroys the queue.
+  bool alive() const noexcept { return queue_.alive(); }
+
+  // From join() until leave() returns, the timeline fails with the queue; at once if the queue has
+  // failed already.
+  void join(Timeline& timeline);
+  void leave(Timeline& timeline) noexcept;
+  // A Queue has left work behind that may still execute.
+  void lose_work() noexcept { has_lost_work_ = true; }
+  void fail(hsa_status_t status, std::string text) noexcept;
+
+ private:
+  std::mutex mutex_;
+  std::vector<Timeline*> timelines_;
+  Failure failure_;
+  std::string access_reason_ = "the queue is not ROCr's";
+  std::unique_ptr<aql::SlotHolds> holds_;  // of ring_; null before the first hold
+  std::unique_ptr<aql::SharedRing> ring_;
+  std::atomic<bool> has_lost_work_{false};
+  HardwareQueue queue_;  // last: its error callback uses the others
 };
 
 }  // namespace uptempo::detail

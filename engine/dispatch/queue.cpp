@@ -6,7 +6,6 @@
 
 #include "engine/dispatch/batch_queue.hpp"
 #include "engine/dispatch/flight/flight_log.hpp"
-#include "engine/dispatch/shared_hsa_queue.hpp"
 #include "engine/runtime/error.hpp"
 #include "engine/runtime/session.hpp"
 

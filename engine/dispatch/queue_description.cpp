@@ -6,7 +6,6 @@
 #include "aql/amd_abi.hpp"
 #include "engine/completion/completion_thread.hpp"
 #include "engine/dispatch/queue_resources.hpp"
-#include "engine/dispatch/shared_hsa_queue.hpp"
 #include "engine/memory/buffer.hpp"
 #include "engine/memory/pool.hpp"
 #include "engine/runtime/agent.hpp"

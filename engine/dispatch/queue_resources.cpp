@@ -8,7 +8,6 @@
 
 #include "aql/amd_abi.hpp"
 #include "engine/completion/waiter.hpp"
-#include "engine/dispatch/shared_hsa_queue.hpp"
 #include "engine/runtime/error.hpp"
 
 namespace uptempo::detail {

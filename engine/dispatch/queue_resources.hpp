@@ -37,8 +37,6 @@
 
 namespace uptempo::detail {
 
-class SharedHsaQueue;
-
 // Returns the options. Throws Error for options that no queue can have.
 QueueOptions checked(QueueOptions options);
 
@@ -121,6 +119,10 @@ class QueueResources {
     std::vector<SignalLoan> loans;  // of callers' signals
   };
   static constexpr uint32_t kAll = UINT32_MAX;
+  // Number of oldest publications that each one reclaims. More than one, so that reclaiming is
+  // faster than submitting. Constant, so that a submission costs the same however many are
+  // finished.
+  static constexpr uint32_t kReclaimInPassing = 2;
 
   QueueResources(const Agent& agent, const QueueOptions& options, Parts parts);
   // Without ROCr: the caller owns the signals, and there is no agent.

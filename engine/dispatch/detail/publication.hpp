@@ -64,7 +64,7 @@ struct Publication {
   ~Publication();
 
   PacketStore packets;
-  // Of the first packets; later ones have none. Empty: no packet has any.
+  // By packet number; packets past the end have none. Empty: no packet has any.
   std::vector<Declarations> declared;
   std::vector<AccessRange> accesses;
   std::vector<hsa_signal_t> timing_signals;  // of the first packets; 0: none

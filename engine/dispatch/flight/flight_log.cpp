@@ -189,23 +189,14 @@ std::string range_of(uint64_t first, uint64_t count) {
   return fmt::format("packets {} to {}", first, first + count - 1);
 }
 
-// Null if the packet's body is known.
-const char* why_without_body(Content content) noexcept {
-  switch (content) {
-    case Content::overwritten:
-      return "overwritten by later packets";
-    case Content::unpublished:
-      return "not published yet";
-    case Content::unread:
-      return "not read, because the ring is in the memory of a GPU that may be lost";
-    default:
-      return nullptr;
-  }
-}
+// In the order of Content. Null: the packet's body is known.
+constexpr const char* kWithoutBody[] = {
+    nullptr, nullptr, "overwritten by later packets", "not published yet",
+    "not read, because the ring is in the memory of a GPU that may be lost"};
 
 std::string line_of(const FlightPackets& packets) {
   std::string line = range_of(packets.first, packets.count) + ": ";
-  if (const char* const why = why_without_body(packets.content); why != nullptr) {
+  if (const char* const why = kWithoutBody[static_cast<size_t>(packets.content)]) {
     line += why;
     return packets.kernel.empty() ? line : line + fmt::format("; kernel={}", packets.kernel);
   }
@@ -274,6 +265,37 @@ std::string described(const FlightSubmission& submission, uint64_t read_index) {
 constexpr const char* kStateNames[] = {"complete", "running", "waiting", "failed"};
 
 }  // namespace
+
+uint64_t FlightRecorder::claimed() const noexcept {
+  const uint64_t number = total();
+  if (number == 0) return 0;
+  const Record& record = records_[(number - 1) % records_.size()];
+  const uint64_t packets =
+      static_cast<uint32_t>(record.line_and_packets.load(std::memory_order_acquire));
+  return record.first.load(std::memory_order_acquire) + packets;
+}
+
+std::vector<FlightRecorder::Entry> FlightRecorder::entries() const {
+  std::vector<Entry> found;
+  const uint64_t end = total();
+  const uint64_t size = records_.size();
+  for (uint64_t number = end - std::min(end, size); number < end; ++number) {
+    const Record& record = records_[number % size];
+    Entry entry{.number = number + 1,
+                .value = record.value.load(std::memory_order_acquire),
+                .first = record.first.load(std::memory_order_acquire),
+                .kernel = record.kernel.load(std::memory_order_acquire)};
+    const uint64_t line_and_packets = record.line_and_packets.load(std::memory_order_acquire);
+    entry.packets = static_cast<uint32_t>(line_and_packets);
+    entry.site = {record.file.load(std::memory_order_acquire),
+                  static_cast<uint32_t>(line_and_packets >> 32)};
+    entry.headers = record.headers.load(std::memory_order_acquire);
+    // The writer overwrites this record once total() is number + size.
+    if (total() >= number + size) continue;
+    found.push_back(entry);
+  }
+  return found;
+}
 
 uint64_t FlightSource::claimed() const noexcept {
   // Only a shared cursor may be read by any thread.

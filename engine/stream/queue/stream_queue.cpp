@@ -18,8 +18,6 @@ namespace {
 using aql::Barrier;
 using aql::FenceScope;
 
-// Number of old epochs that closing an epoch reclaims: see batch_queue.cpp.
-constexpr uint32_t kReclaimInPassing = 2;
 // An open epoch may hold 1/kKernargShare of the kernarg memory before a launch closes it.
 constexpr uint64_t kKernargShare = 8;
 

@@ -10,7 +10,7 @@
 #include <optional>
 #include <vector>
 
-#include "engine/dispatch/shared_hsa_queue.hpp"
+#include "engine/dispatch/hardware_queue.hpp"
 #include "engine/memory/kernarg_memory.hpp"
 #include "engine/stream/stream.hpp"
 #include "engine/stream/streams_state.hpp"

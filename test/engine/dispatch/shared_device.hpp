@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "engine/dispatch/shared_hsa_queue.hpp"
+#include "engine/dispatch/hardware_queue.hpp"
 #include "test/engine/double_device.hpp"
 
 namespace uptempo::test {
