@@ -182,9 +182,9 @@ TEST_CASE_METHOD(OnDevice, "the driver's topology describes the agent", "[topolo
   REQUIRE(found != all.end());
   const GpuTopology& topology = *found;
   uint32_t chip_id = 0;
-  REQUIRE(hsa_agent_get_info(gpu.handle(),
-                             static_cast<hsa_agent_info_t>(HSA_AMD_AGENT_INFO_CHIP_ID),
-                             &chip_id) == HSA_STATUS_SUCCESS);
+  constexpr int kAttribute = HSA_AMD_AGENT_INFO_CHIP_ID;
+  REQUIRE(hsa_agent_get_info(gpu.handle(), static_cast<hsa_agent_info_t>(kAttribute), &chip_id) ==
+          HSA_STATUS_SUCCESS);
   CHECK(topology.device_id == chip_id);
   CHECK(topology.bdf_id == agent.bdf_id);
   CHECK(topology.compute_queues > 0);

@@ -117,10 +117,10 @@ TEST_CASE("equal arguments are written once", "[launcher]") {
 TEST_CASE("unless told otherwise, a launcher keeps arguments of 512 bytes and more", "[launcher]") {
   World world({}, 1);
   Stream a(world.devices);
-  for (const size_t bytes : {504u, 512u}) {
+  for (const uint32_t bytes : {504u, 512u}) {
     const auto kernel =
         kernel_of<Arguments>({.name = "bytes",
-                              .kernarg_bytes = static_cast<uint32_t>(bytes),
+                              .kernarg_bytes = bytes,
                               .arguments = {argument(ArgumentKind::by_value, 0, bytes)}});
     Launcher step(world.devices, kernel);
     const std::vector<std::byte> given(bytes);
