@@ -1,5 +1,5 @@
-// What a code object says of its kernels, and the properties of those that an executable holds.
-// Private: Program loads its own executables, uptempo::hip finds those of HIP.
+// Reads what a code object says of its kernels, and the properties of those that an executable
+// holds. Private: Program loads its own executables, uptempo::hip finds those of HIP.
 //
 // Host calls of kernels are HIP's printf, assert, malloc and free on the device. A host call passes
 // a packet through the hostcall buffer and then sends the message MSG_INTERRUPT, because the host
