@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cstring>
 
 #include "engine/dispatch/batch_queue.hpp"
 #include "engine/fences/fence_planner.hpp"
@@ -115,7 +116,10 @@ void Publication::acquire_kernargs() noexcept {
 
 void Publication::plan_packets(size_t count) {
   declared.resize(count);
-  if (last_.declared != declared || last_.accesses != accesses) make_plan(count);
+  const bool are_known =
+      last_.declared.size() == count &&
+      std::memcmp(last_.declared.data(), declared.data(), count * sizeof(Declarations)) == 0;
+  if (!are_known || last_.accesses != accesses) make_plan(count);
   planned_costs_ = {};
   for (size_t i = 0; i < count; ++i) {
     aql::Packet64& packet = packets[i];
