@@ -49,6 +49,7 @@ Timeline::Census Timeline::census() {
 }
 
 void Timeline::find_failed_copies() noexcept {
+  if (!detail::Loans::any_of_process() || Session::is_parents()) return;
   using Clock = Deadline::Clock;
   static std::atomic<Clock::rep> next{0};
   const Clock::time_point now = Clock::now();
@@ -57,7 +58,6 @@ void Timeline::find_failed_copies() noexcept {
       !next.compare_exchange_strong(due, (now + detail::kLongestSleep).time_since_epoch().count(),
                                     std::memory_order_relaxed))
     return;
-  if (Session::is_parents()) return;  // the list's lock may be held for ever
   All& timelines = All::of_process();
   const std::lock_guard lock(timelines.mutex);
   for (const auto& timeline : timelines.all)

@@ -31,6 +31,8 @@ class Loans {
   // True if there is something to sweep or to return. Any thread; another thread's call may not be
   // visible yet.
   bool any() const noexcept { return any_.load(std::memory_order_relaxed); }
+  // The same for all timelines.
+  static bool any_of_process() noexcept { return owners_.load(std::memory_order_relaxed) != 0; }
 
   // Lends the signal of a publication, without a borrower. Returns false if no further signal may
   // be lent. Throws std::bad_alloc.
@@ -79,7 +81,11 @@ class Loans {
   void end(size_t loan) noexcept;
   std::vector<Lent>::iterator find(hsa_signal_t signal) noexcept;
   void note() noexcept {
-    any_.store(!all_.empty() || !returned_.empty(), std::memory_order_relaxed);
+    const bool now = !all_.empty() || !returned_.empty();
+    if (now == any()) return;
+    any_.store(now, std::memory_order_relaxed);
+    now ? owners_.fetch_add(1, std::memory_order_relaxed)
+        : owners_.fetch_sub(1, std::memory_order_relaxed);
   }
 
   size_t most_ = 0;  // signals on loan
@@ -87,6 +93,7 @@ class Loans {
   std::vector<Lent> lent_;              // has room for most_
   std::vector<hsa_signal_t> returned_;  // has room for every signal of the owner
   std::atomic<bool> any_{false};
+  static inline constinit std::atomic<uint32_t> owners_{0};  // whose any_ is true
 };
 
 }  // namespace uptempo::detail
