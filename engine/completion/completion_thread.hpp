@@ -16,11 +16,11 @@
 // Where that function writes past its heap block (wait_any_overflows()), the thread sleeps on a
 // condition variable, and a handler of each signal (hsa_amd_signal_async_handler) wakes it. Older
 // ROCr does not sleep so: its event thread counts as a waiter of the signal until the handler runs,
-// and a blocked wait for the same signal would spin. From ROCr 6.0 with KFD 1.14 on, several waiters
-// sleep. A handler cannot be removed; one that runs late wakes the thread once too often.
+// and a blocked wait for the same signal would spin. From ROCr 6.0 with KFD 1.14 on, several
+// waiters sleep. A handler cannot be removed; one that runs late wakes the thread once too often.
 //
-// The driver's wait for events (AMDKFD_IOC_WAIT_EVENTS) would save the 200 us of ROCr's polling, but
-// for a host store, ROCr raises a signal's event only if it knows of a waiter
+// The driver's wait for events (AMDKFD_IOC_WAIT_EVENTS) would save the 200 us of ROCr's polling,
+// but for a host store, ROCr raises a signal's event only if it knows of a waiter
 // (interrupt_signal.h:208), and profilers that intercept queues complete signals from the host.
 //
 // Thread safety: every function may be called from any thread, also from on_finished. No lock is

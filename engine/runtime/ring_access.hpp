@@ -4,8 +4,8 @@
 // A profiler replaces hsa_queue_create (its queue's doorbell is a signal of kind USER), or the
 // functions hsa_queue_*_write_index_* and hsa_signal_*store_*, which then move an index of the
 // tool's own. A direct store to the queue's own index or doorbell bypasses such a tool. An exported
-// HSA function is one jump through the table that tools change (hsa_table_interface.cpp). If each of
-// these jumps leads into ROCr's own library, no tool interposes, also none that observes later.
+// HSA function is one jump through the table that tools change (hsa_table_interface.cpp). If each
+// of these jumps leads into ROCr's own library, no tool interposes, also none that observes later.
 //
 // Limits:
 // * The jump is known for x86-64, as in the ROCr 5.2.3, 6.1.2 and 6.4.3 of Debian. Any other code
