@@ -70,8 +70,8 @@ void after(Queue& queue, hipEvent_t event);
 void record(hipEvent_t event, Queue& queue);
 
 // The same with the later or earlier work of one of Uptempo's streams, which includes its copies,
-// except for bytes that the host still owes to pageable memory (copy_memory.hpp). Streams that share
-// a hardware queue with a stream that waits are held up, too.
+// except for bytes that the host still owes to pageable memory (copy_memory.hpp). Streams that
+// share a hardware queue with a stream that waits are held up, too.
 void after(Stream& stream, hipStream_t awaited);
 void after(hipStream_t stream, Stream& awaited);
 void after(Stream& stream, hipEvent_t awaited);

@@ -4,6 +4,7 @@
 #include <string>
 #include <thread>
 
+#include "engine/program/metadata.hpp"
 #include "test/engine/stream/stream_devices.hpp"
 #include "test/support/catch.hpp"
 #include "test/support/errors.hpp"
@@ -187,4 +188,29 @@ TEST_CASE("streams with one marker at a time are refused", "[stream][short]") {
   const std::string text = error_of<Error>([&] { StreamDevices(tiny(1, 1)); });
   CAPTURE(text);
   CHECK(contains(text, "fewer than two publications"));
+}
+
+TEST_CASE("arguments that fill a kernarg slab are launched, larger ones are refused at once",
+          "[stream][short]") {
+  const auto kernel_with = [](uint32_t bytes) {
+    return kernel_of<uint32_t>({.name = "of_" + std::to_string(bytes),
+                                .kernarg_bytes = bytes,
+                                .arguments = {argument(ArgumentKind::by_value, 0, 4)}});
+  };
+  StreamDevices devices(tiny(1, 4));
+  Stream a(devices);
+  const auto fitting = kernel_with(1024), large = kernel_with(1028);
+  for (uint32_t i = 0; i < 20; i += 2) {
+    a.launch(fitting, Grid{1}, i);
+    const std::string text = error_of<Error>([&] { a.launch(large, Grid{1}, i + 1); });
+    CAPTURE(text);
+    CHECK(contains(text, "kernel 'of_1028', whose arguments take 1088 bytes"));
+    CHECK(contains(text, "kernarg slabs of 1024 bytes"));
+    CHECK(contains(text, "kernarg_slab_bytes"));
+  }
+  a.synchronize();
+  for (uint32_t i = 0; i < 20; i += 2) {
+    CHECK(devices.log.ended(i) != 0);
+    CHECK(devices.log.ended(i + 1) == 0);
+  }
 }
