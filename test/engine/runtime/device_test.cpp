@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cctype>
 #include <cstdlib>
 #include <numeric>
@@ -183,7 +184,7 @@ TEST_CASE_METHOD(OnDevice, "the driver's topology describes the agent", "[topolo
   const GpuTopology& topology = *found;
   uint32_t chip_id = 0;
   constexpr int kAttribute = HSA_AMD_AGENT_INFO_CHIP_ID;
-  REQUIRE(hsa_agent_get_info(gpu.handle(), static_cast<hsa_agent_info_t>(kAttribute), &chip_id) ==
+  REQUIRE(hsa_agent_get_info(gpu.handle(), std::bit_cast<hsa_agent_info_t>(kAttribute), &chip_id) ==
           HSA_STATUS_SUCCESS);
   CHECK(topology.device_id == chip_id);
   CHECK(topology.bdf_id == agent.bdf_id);
