@@ -55,7 +55,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/memory/pool.hpp"
+#include "engine/memory/buffer.hpp"
 #include "engine/program/grid.hpp"
 #include "engine/program/program.hpp"
 #include "engine/stream/detail/argument_blocks.hpp"

@@ -90,7 +90,7 @@ TEST_CASE_METHOD(EmptyHostDevice,
   using Rest = std::array<uint8_t, 65536 - 16>;
   const Program program{gpu, builtin_kernels::large_arguments()};
   const auto kernel = program.kernel<uint32_t*, uint64_t, Rest>("last_bytes_of_65536");
-  Streams streams(gpu);
+  Streams streams(gpu, {.queue = {.kernarg_slab_bytes = 64 << 10}});
   Stream stream(streams);
   const PinnedBuffer<uint32_t> out{gpu, 3};
   const auto arguments = std::make_unique<Rest>();

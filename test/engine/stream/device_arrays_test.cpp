@@ -41,7 +41,7 @@ TEST_CASE("arrays of the host are copied in before a launch and out after it",
   ArrayDevice device;
   Streams streams(device.gpu);
   Stream stream(streams);
-  Launcher add(streams, device.add);
+  Launcher add(streams, device.add, 8);
   // Larger and smaller: scratch memory grows, and is kept.
   for (const uint32_t count : {1u, 1000u, 100u, 3000u, 200'000u, 5000u, 3'000'000u}) {
     CAPTURE(count);
@@ -51,7 +51,7 @@ TEST_CASE("arrays of the host are copied in before a launch and out after it",
     add.launch(stream, Grid{count}, out(sum), in(a), in(std::span(b)), count);
     CHECK(sum == expected);
   }
-  Launcher chain(streams, device.chain);
+  Launcher chain(streams, device.chain, 8);
   std::vector<uint32_t> values{1, 2, 3};
   chain.launch(stream, Grid{3}, in_out(values), 5u);
   CHECK(values == std::vector<uint32_t>{8, 11, 14});
@@ -69,7 +69,7 @@ TEST_CASE("the caller may change an input array when the call returns",
     DeviceBuffer<float> y(device.gpu, count);
     std::vector<float> expected(count, 0.0f), x(count);
     device.copier.copy(y, expected);
-    Launcher saxpy(streams, device.saxpy);
+    Launcher saxpy(streams, device.saxpy, 8);
     // The handle's use of its scratch memory orders the launches, whatever their streams.
     for (uint32_t i = 0; i < 24; ++i) {
       x = numbers(count, i);
@@ -89,7 +89,7 @@ TEST_CASE("a launch with input arrays only does not block, even if the stream ha
   ArrayDevice device;
   Streams streams(device.gpu);
   Stream stream(streams);
-  Launcher saxpy(streams, device.saxpy);
+  Launcher saxpy(streams, device.saxpy, 8);
   constexpr uint32_t count = 1000;
   std::vector<float> expected(count, 0.0f);
   const DeviceBuffer<float> y(device.gpu, count);
@@ -113,7 +113,7 @@ TEST_CASE("a stream that takes over a handle runs after the previous one, even a
           "[device][launcher][arrays]") {
   ArrayDevice device;
   Streams streams(device.gpu, {.hardware_queues = 3});
-  Launcher chain(streams, device.chain);
+  Launcher chain(streams, device.chain, 8);
   constexpr uint32_t count = 4096;
   std::vector<uint32_t> values(count, 1), expected = values;
   for (uint32_t i = 0; i < 30; ++i) {
@@ -134,7 +134,7 @@ TEST_CASE("in steady state input arrays cost no heap, and no packets except thos
   ArrayDevice device;
   Streams streams(device.gpu);
   Stream stream(streams);
-  Launcher saxpy(streams, device.saxpy);
+  Launcher saxpy(streams, device.saxpy, 8);
   constexpr uint32_t count = 256, launches = 20;
   const std::vector<float> x = numbers(count, 1);
   const DeviceBuffer<float> y(device.gpu, count);
@@ -163,7 +163,7 @@ TEST_CASE(
   ArrayDevice device;
   Streams streams(device.gpu);
   Stream stream(streams);
-  Launcher add(streams, device.add);
+  Launcher add(streams, device.add, 8);
   for (const uint32_t count : {256u, 50'000u}) {
     const std::vector<float> a = numbers(count, 1), b = numbers(count, 2);
     std::vector<float> sum(count);
@@ -193,7 +193,7 @@ TEST_CASE("a launcher without arrays has no scratch memory", "[device][launcher]
   stream.launch(device.chain, Grid{64}, values.data(), 1u);  // the stream's own resources
   const Counters before = Counters::now();
   {
-    Launcher chain(streams, device.chain);
+    Launcher chain(streams, device.chain, 8);
     for (uint32_t i = 0; i < 100; ++i) chain.launch(stream, Grid{64}, values.data(), i / 10);
     stream.synchronize();
   }
@@ -227,7 +227,7 @@ TEST_CASE("a refused launch with arrays leaves the handle unchanged",
   ArrayDevice device;
   Streams streams(device.gpu), others(device.gpu);
   Stream stream(streams), foreign(others);
-  Launcher chain(streams, device.chain);
+  Launcher chain(streams, device.chain, 8);
   std::vector<uint32_t> values{1, 2, 3};
   chain.launch(stream, Grid{3}, in_out(values), 0u);
   CHECK_THROWS_AS(chain.launch(foreign, Grid{3}, in_out(values), 0u), Error);

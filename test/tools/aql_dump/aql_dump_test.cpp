@@ -255,27 +255,6 @@ TEST_CASE("errors are one sentence on standard error, with the exit code of thei
   fails("ring -", "short", 1, "5 bytes");
   fails("trace -", "{\"type\":\"doorbell\",\"queue\":0,\"value\":1}\nnot json\n", 1, "line 2");
   fails("trace -", "[1]\n", 1, "line 1");
-  const std::string queue =
-      R"({"type":"queue","queue":1,"agent":"","ring":8,"read_index":0,"write_index":0,"submissions":1})"
-      "\n";
-  fails("flight", "", 2, "file");
-  fails("flight -", "", 1, "no queue");
-  fails("flight -", "not json\n", 1, "line 1");
-  fails("flight -", "{\"type\":\"submission\"}\n", 1, "begins with a queue");
-  fails("flight -", "{\"type\":\"queue\",\"queue\":-1,\"agent\":\"\"}\n", 1,
-        "queue: -1; take a whole number");
-  fails("flight -",
-        queue + R"({"type":"submission","queue":1,"submission":1})"
-                "\n",
-        1, "the field 'state' is missing");
-  fails("flight -",
-        queue + R"({"type":"kernel_dispatch","index":0,"packets":1,"barrier":1})"
-                "\n",
-        1, "barrier: 1; take true or false");
-  fails("flight -",
-        queue + R"({"type":"taken","index":"0","packets":1})"
-                "\n",
-        1, "index: \"0\"");
   fails("kernels", "", 2, "file");
   fails("kernels /no/such/file", "", 2, "/no/such/file");
   fails("kernels -", "short", 1, "'-' holds 5 bytes that are neither");

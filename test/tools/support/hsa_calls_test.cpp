@@ -42,14 +42,14 @@ TEST_CASE_METHOD(
   copier.copy(out, device);  // creates the signals and staging memory
   Streams streams(gpu, {.copies = {.stage_bytes = 0}});
   Stream pinning(streams);
-  pinning.copy(out, device);
+  pinning.copy(out, device, CopyPath::engine);
   pinning.synchronize();
   const HsaCalls before = HsaCalls::now();
   REQUIRE(hsa_memory_copy(device.data(), in.data(), device.size_bytes()) == HSA_STATUS_SUCCESS);
   CHECK(HsaCalls::now() - before == HsaCalls{.blocking_copies = 1});
   copier.copy(out, device);
   CHECK(HsaCalls::now() - before == HsaCalls{.blocking_copies = 1, .started_copies = 1});
-  pinning.copy(out, device);
+  pinning.copy(out, device, CopyPath::engine);
   pinning.synchronize();
   CHECK(HsaCalls::now() - before == HsaCalls{.pins = 1, .blocking_copies = 1, .started_copies = 2});
   CHECK(out == in);
