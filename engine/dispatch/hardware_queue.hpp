@@ -1,5 +1,5 @@
-// HardwareQueue: the use of an HSA queue that the engine creates. SharedHsaQueue: the common part of
-// all Queues of a SharedQueue. Private to engine/dispatch, engine/stream and their tests.
+// HardwareQueue: the use of an HSA queue that the engine creates. SharedHsaQueue: the common part
+// of all Queues of a SharedQueue. Private to engine/dispatch, engine/stream and their tests.
 //
 // HSA queues are kept: the destructor leaves an idle one to the next HardwareQueue of the same
 // agent, ring size and access, and the end of the Runtime destroys all. Reason: ROCr 6.1 and newer

@@ -57,8 +57,8 @@ struct StateAccess;  // defined by the tests, for objects without ROCr
 }  // namespace detail
 
 // Packets of a batch or a recording that get a completion signal for their times, which
-// Completion::times() returns. Results of different modes are not comparable: each additional signal
-// costs the device a write and the host an event-less signal of the pool.
+// Completion::times() returns. Results of different modes are not comparable: each additional
+// signal costs the device a write and the host an event-less signal of the pool.
 enum class Timing : uint8_t {
   none,
   batch,  // first and last packet
@@ -69,12 +69,12 @@ struct QueueOptions {
   // ring size, a power of two; raised to 256, and raised or lowered to the agent's limits
   uint32_t packets = 4096;
   // unfinished publications at a time, 1 to 65,536; each has an interrupt signal of the process's
-  // budget (signal_budget.hpp)
+  // budget (signal.hpp)
   uint32_t publications = 64;
   // event-less signals for Timing::batch and each, at most 1,048,576
   uint32_t timing_signals = 256;
   uint32_t kernarg_bytes = 2 << 20;  // for all unfinished publications and unsubmitted batches
-  uint32_t kernarg_slab_bytes = 16 << 10;  // largest kernarg block; see kernarg_pool.hpp
+  uint32_t kernarg_slab_bytes = 16 << 10;  // largest block of a dispatch or launch
   // where kernarg blocks are (kernarg_placement.hpp)
   KernargPlacement kernargs = KernargPlacement::host;
   std::chrono::nanoseconds drain_timeout = std::chrono::seconds(10);

@@ -89,9 +89,10 @@ struct Declarations {
 // Declarations that the caller may add to an unpublished packet. Base class of CommandRef (a packet
 // of a batch), Node (of a recording) and FencePlan::Dispatch (of a plan).
 //
-// Lifetime: valid until the batch or recording is modified again. A later call for a packet that is
-// no longer the last one of its batch throws Error, and so does one while the batch or recording is
-// partly published.
+// Lifetime: a CommandRef can be declared until its batch gets another packet, is submitted or
+// cleared; a Node until replace() or the end of its recording. A later call throws Error, except
+// for a recording that no longer exists. So does one while the batch or recording is partly
+// published.
 //
 // `Self` is the derived class. `Ref` names a packet: `packet` is its number, declarations() and
 // accesses() return what is declared.

@@ -22,9 +22,9 @@ namespace uptempo::detail {
 //                  [------ b ------)
 //   segments   [ 0 )[ 1 )[ 2)[- 3 -)
 //
-// Keeps ranges between calls, because programs submit the same ones repeatedly. Cost: one comparison
-// for a range at the same position as in the last call, one hash lookup for another known range, and
-// a sort of all ranges if any range is new.
+// Keeps ranges between calls, because programs submit the same ones repeatedly. Cost: one
+// comparison for a range at the same position as in the last call, one hash lookup for another
+// known range, and a sort of all ranges if any range is new.
 class AccessSegments {
  public:
   // Splits `ranges`. An empty range has no segment. May throw std::bad_alloc.

@@ -80,7 +80,7 @@ void record(hipEvent_t event, Stream& awaited);
 // The same for a single publication or event, of which the caller need not own the queue. A queue
 // of the library on the HIP stream's device waits for the publication's signal, at the cost of two
 // packets. The first wait creates that queue, and with it 16 signals of the process's budget
-// (signal_budget.hpp); there are four per device at most.
+// (signal.hpp); there are four per device at most.
 //
 // The process's completion thread (completion_thread.hpp) lets HIP's stream go on instead where the
 // device cannot:

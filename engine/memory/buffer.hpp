@@ -120,7 +120,8 @@ class Buffer {
   T* end() const noexcept requires(kIsHost) { return data() + size(); }
   std::span<T> span() const noexcept requires(kIsHost) { return {data(), size()}; }
 
-  hsa_agent_t gpu() const noexcept { return memory_.gpu(); }  // these three: see Allocation
+  // As of Allocation.
+  hsa_agent_t gpu() const noexcept { return memory_.gpu(); }
   bool alive() const noexcept { return memory_.alive(); }
   void leave_to_session() noexcept { memory_.leave_to_session(); }
   // Returns the allocation; the buffer is then empty.

@@ -11,8 +11,8 @@
 // host writes them through a large BAR, write-combined. Before the first header of a publication
 // that has new arguments, the engine executes one `sfence` and one flush: a store to the agent's
 // HDP_MEM_FLUSH_CNTL register with a read of the register, or, where ROCr does not map the
-// register, a store to a line after all arguments, `mfence` and a read of that line. It reads no device
-// memory otherwise: comparisons and patches use copies in host memory. Counters::hdp_flushes and
+// register, a store to a line after all arguments, `mfence` and a read of that line. It reads no
+// device memory otherwise: comparisons and patches use copies in host memory. Counters::hdp_flushes and
 // ::kernarg_read_backs count the flushes. Where the host's link to the GPU is xGMI, no host data
 // path is between them and stores are coherent: the engine executes the `sfence` alone, as CLR
 // flushes nothing there.
@@ -24,7 +24,8 @@
 //
 // Threads: the stores to device memory are write-combined. A thread that hands a batch with unsent
 // arguments to another thread executes aql::store_fence() before the hand-over, unless a mutex or
-// another locked instruction does it. Streams, launchers, recordings and shared queues need nothing.
+// another locked instruction does it. Streams, launchers, recordings and shared queues need
+// nothing.
 //
 // Without a large BAR, and for memory that the host cannot reach, arguments stay in host memory;
 // KernargPlace::reason says so. This is not an Error: the results are the same.

@@ -27,7 +27,8 @@
 //
 // Nodes: a Node identifies a dispatch of one recording and has its argument types. replace() may
 // change the types and invalidates the old handle. A stale handle, or one of another recording,
-// throws Error.
+// throws Error. A Node must not be given declarations after its recording has been destroyed or
+// assigned to.
 //
 // Cost: a replay in steady state makes no allocation, no system call and no HSA call except
 // doorbells: one after the first `lead` packets, so that execution starts early, and one for each
@@ -43,7 +44,8 @@
 // it, that replay ends as with abandon(). After the end of the Runtime, every call that records,
 // patches or replays throws Error.
 //
-// Moves: nodes and replays in flight follow a recording that is moved. A moved-from recording may
+// Moves: nodes and replays in flight follow a recording that is moved. Assigning to a recording
+// destroys what it held. A moved-from recording may
 // be destroyed, abandoned or assigned to and has the size 0; its other functions throw Error.
 #pragma once
 
@@ -109,7 +111,8 @@ struct RecordingOptions {
   std::chrono::nanoseconds patience = std::chrono::seconds(30);
 };
 
-// Handle of a recorded dispatch, also for declarations about it. They apply from the next replay on.
+// Handle of a recorded dispatch, also for declarations about it. They apply from the next replay
+// on.
 template <class... Args>
 class Node : public Declaring<Node<Args...>, detail::NodeHandle> {
   using Base = Declaring<Node, detail::NodeHandle>;

@@ -28,8 +28,9 @@
 // means can be saved if its KernelInfo::code is set.
 //
 // Errors: violations of the rules above, and foreign, newer, truncated, damaged or malformed files,
-// throw an Error that names the defect and its position. It does not allocate memory for a size
-// that the file claims but does not contain. Saving to a path replaces the file as a whole
+// throw an Error that names the defect and its position. For any bytes, load_recording() throws or
+// returns a whole recording, and allocates no memory for a size that the file claims but does not
+// contain. Saving to a path replaces the file as a whole
 // (aql/whole_file.hpp, InPlace::refused): after a crash, the old or the new file exists. It keeps
 // the mode, and where the process may, the owner.
 //
@@ -37,10 +38,12 @@
 // the arguments it contains.
 //
 // Format: a line of text "uptempo-recording <version> <bytes> <hash>", then <bytes> bytes of JSON.
-// <hash> is their XXH64 in hexadecimal. Unknown JSON members are refused, so a
-// version defines one set of members. Version 2 adds Grid::lds_bytes, version 3 dependencies,
-// version 4 PrivateBytes of kernels; a recording is saved as the lowest version that has what it
-// needs. A stream may contain several recordings in sequence.
+// <hash> is their XXH64 in hexadecimal. Unknown JSON members are refused, so a version
+// defines one set of members. Version 2 adds Grid::lds_bytes, version 3 dependencies, version 4
+// PrivateBytes of kernels; a recording is saved as the lowest version that has what it needs. A
+// stream may contain several recordings in sequence.
+//
+// Cost: linear in the nodes, with allocations; for set-up only.
 //
 // Thread safety: that of Recording; saving does not change it.
 #pragma once

@@ -12,8 +12,8 @@
 // alternating sets of them cost one comparison each (argument_blocks.hpp).
 //
 // Cost: comparing costs less than writing from 512 bytes on, or if the queue's arguments are in
-// device memory (tools/bench/stream). Only there does a handle keep arguments unless told otherwise.
-// For arguments that change with every launch, keeping adds a comparison and a second copy. Without
+// device memory (tools/bench/stream). Only there does a handle keep arguments, unless it is told
+// otherwise. For arguments that change with every launch, keeping adds a comparison and a second copy. Without
 // blocks, the handle works like Stream::launch(). The counters argument_hits, argument_misses and
 // argument_bytes_saved (counters.hpp) count the effect.
 //
@@ -195,8 +195,8 @@ class LauncherCore {
 template <class... Args>
 class Launcher {
  public:
-  // Keeps the arguments of up to `blocks` launches; 0: of none. By default of eight, where that saves
-  // time (see Cost). Throws Error.
+  // Keeps the arguments of up to `blocks` launches; 0: of none. By default of eight, where that
+  // saves time (see Cost). Throws Error.
   Launcher(Streams& streams, const Kernel<Args...>& kernel, std::optional<uint32_t> blocks = {})
       : core_(streams, kernel.shared_info(), blocks),
         kernel_(kernel),

@@ -63,7 +63,8 @@ class StreamsState {
   uint32_t queues();
   // Throws Error.
   std::string describe();
-  // FlightLog::text() of each queue, one after the other. Throws Error after the end of the Runtime.
+  // FlightLog::text() of each queue, one after the other. Throws Error after the end of the
+  // Runtime.
   std::string report();
 
  private:

@@ -70,7 +70,7 @@ elseif(WAY STREQUAL "package")
     message(FATAL_ERROR "a program built with pkg-config printed: ${run_output}")
   endif()
   # Only the listed headers and what they include are installed.
-  if(EXISTS ${prefix}/include/uptempo/engine/dispatch/shared_hsa_queue.hpp)
+  if(EXISTS ${prefix}/include/uptempo/engine/memory/pool.hpp)
     message(FATAL_ERROR "a header that no public header includes is installed")
   endif()
   # The package must not refer to the trees that it was built from.

@@ -38,8 +38,8 @@ struct PacketRef {
   Publication* publication;
   uint32_t packet;
 
-  // Throws Error if it is no longer the last one of its batch, and if the batch is partly published:
-  // its plan is final.
+  // Throws Error if it is no longer the last one of its batch, and if the batch is partly
+  // published: its plan is final.
   Declarations& declarations() const;
   std::vector<AccessRange>& accesses() const noexcept;
 };
@@ -78,7 +78,7 @@ struct Publication {
   // use until it is complete (invariant 4). Never reset, because dispatches do not check it.
   bool holds_slots = false;
   // Kernarg blocks are in device memory, which L2 caches.
-  bool kernargs_go_stale_in_l2 = false;  // memory_model.hpp
+  bool kernargs_go_stale_in_l2 = false;  // agent.hpp
   const bool kept;  // a recording's: keeps its plan and outlives its submissions
   // A batch's, until queue or Runtime end. A recording's, while a replay is partly published.
   BatchQueue* queue = nullptr;

@@ -9,9 +9,9 @@
 // rest from the ring.
 //
 // Thread safety: one writer at a time, the queue's owner. Any thread may read: entries() returns
-// whole records only. A reader compares `total()` after it has copied a record. Every word is stored
-// with release order and loaded with acquire order, so a reader that sees a word of a later record
-// also sees the number before it. These orders cost nothing on x86.
+// whole records only. A reader compares `total()` after it has copied a record. Every word is
+// stored with release order and loaded with acquire order, so a reader that sees a word of a later
+// record also sees the number before it. These orders cost nothing on x86.
 // Cost: seven stores to lines that no other thread writes. No allocation, lock or load of a packet
 // but of its kernel. 48 bytes for each record.
 #pragma once

@@ -29,7 +29,7 @@ class SignalPool {
   static constexpr uint32_t kMostInterrupt = 65'536, kMostEventLess = 1'048'576;
 
   // Creates the signals. Throws Error for more than the most, and if the process's budget of
-  // interrupt signals (signal_budget.hpp) is exhausted.
+  // interrupt signals (signal.hpp) is exhausted.
   SignalPool(uint32_t interrupt, uint32_t event_less);
   // Uses signals that the caller owns. They must outlive the pool.
   explicit SignalPool(std::span<const hsa_signal_t> signals);

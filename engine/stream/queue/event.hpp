@@ -2,7 +2,7 @@
 // its completion time.
 //
 //   const Event ready = upload.record();
-//   compute.wait(ready);        // later work on `compute` begins after it
+//   compute.after(ready);       // later work on `compute` begins after it
 //   ready.wait();               // the host waits
 //
 //   TimedEvent begin, end;
@@ -18,9 +18,10 @@
 //
 // Thread safety: as for an int. While no thread assigns to it, all functions may be called from any
 // thread.
-// Lifetime: a value that owns nothing; copies are free. It may outlive its stream, its Streams and
-// the Runtime; it is then complete, or failed with its queue. The host may wait for it while they
-// are destroyed; streams.hpp lists other calls that are permitted then.
+// Lifetime: an Event owns nothing, and copies are free; copies of a TimedEvent share its time. Both
+// may outlive their stream, its Streams and the Runtime; they are then complete, or failed with
+// their queue. The host may wait for them while those are destroyed; streams.hpp lists other calls
+// that are permitted then.
 #pragma once
 
 #include <hsa/hsa.h>

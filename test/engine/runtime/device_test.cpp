@@ -187,6 +187,11 @@ TEST_CASE_METHOD(OnDevice, "the driver's topology describes the agent", "[topolo
   REQUIRE(hsa_agent_get_info(gpu.handle(), std::bit_cast<hsa_agent_info_t>(kAttribute), &chip_id) ==
           HSA_STATUS_SUCCESS);
   CHECK(topology.device_id == chip_id);
+  uint32_t simds = 0;  // of a compute unit
+  constexpr int kSimds = HSA_AMD_AGENT_INFO_NUM_SIMDS_PER_CU;
+  REQUIRE(hsa_agent_get_info(gpu.handle(), std::bit_cast<hsa_agent_info_t>(kSimds), &simds) ==
+          HSA_STATUS_SUCCESS);
+  CHECK(topology.simds == agent.compute_units * simds);
   CHECK(topology.bdf_id == agent.bdf_id);
   CHECK(topology.compute_queues > 0);
   CHECK(topology.sdma_engines + topology.sdma_xgmi_engines > 0);
