@@ -40,14 +40,16 @@ bool detail::is_finished(const Completion& completion) noexcept {
   return is_done(completion) || timeline_of(completion)->failed();
 }
 
+bool detail::is_ready(const Completion& completion) {
+  if (is_done(completion)) return true;
+  if (!completion.timeline_->failed()) return false;
+  if (is_done(completion)) return true;
+  completion.throw_failure();
+}
+
 bool Completion::ready() const {
-  if (timeline_ == nullptr || timeline_->is_done(value_)) return true;
-  // Reads the clock, which takes longer than the rest.
-  static thread_local unsigned calls = 0;
-  if (++calls % 16 == 0) Timeline::find_failed_copies();
-  if (!timeline_->failed()) return false;
-  if (timeline_->is_done(value_)) return true;
-  throw_failure();
+  if (!detail::is_done(*this)) Timeline::find_failed_copies();
+  return detail::is_ready(*this);
 }
 
 std::vector<PacketTime> Completion::times() const {

@@ -28,6 +28,8 @@ namespace detail {
 Completion completion_of(Timeline& timeline, uint64_t value) noexcept;
 // Null for a Completion that was constructed complete.
 Timeline* timeline_of(const Completion& completion) noexcept;
+// As Completion::ready(), but looks at no other queue: for the submit path.
+bool is_ready(const Completion& completion);
 }  // namespace detail
 
 // How long a wait spins before it sleeps.
@@ -66,7 +68,7 @@ class Completion {
   void wait(WaitPolicy policy = {}) const;
   // The same with a deadline. Returns false if the deadline passes first.
   [[nodiscard]] bool wait(Deadline deadline, WaitPolicy policy = {}) const;
-  // Returns true once complete. Makes no call and never waits. Throws Error if the queue has
+  // Returns true once complete. Makes no call of HSA and never waits. Throws Error if the queue has
   // failed.
   bool ready() const;
 
@@ -83,6 +85,7 @@ class Completion {
  private:
   friend Completion detail::completion_of(Timeline& timeline, uint64_t value) noexcept;
   friend Timeline* detail::timeline_of(const Completion& completion) noexcept;
+  friend bool detail::is_ready(const Completion& completion);
   [[noreturn]] void throw_failure() const;
 
   Timeline* timeline_ = nullptr;

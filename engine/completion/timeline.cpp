@@ -59,7 +59,8 @@ void Timeline::find_failed_copies() noexcept {
                                     std::memory_order_relaxed))
     return;
   All& timelines = All::of_process();
-  const std::lock_guard lock(timelines.mutex);
+  const std::unique_lock lock(timelines.mutex, std::try_to_lock);
+  if (!lock) return;  // the next look is soon
   for (const auto& timeline : timelines.all)
     if (timeline->loans_.any()) timeline->find_failed_copy();
 }
@@ -69,7 +70,13 @@ void Timeline::find_failed_copy() noexcept {
   if (!reads) return;
   {
     const std::lock_guard lock(mutex_);
-    note_completed();
+    loans_.sweep();
+    // A caller may destroy its signal once any thread has found the publication complete.
+    for (uint64_t value = publications_.last_known() + 1;
+         value <= publications_.last_begun() &&
+         publications_.owner_of(value) == detail::SignalOwner::queue && look(value);
+         ++value) {
+    }
   }
   failing();
 }
@@ -98,14 +105,14 @@ void Timeline::release() noexcept {
   if (Session::is_parents()) return;
   close();
   watch(nullptr);
-  if (!is_known(publications_.last_begun())) return;
   {
     const std::lock_guard lock(mutex_);
+    loans_.start(0);
+    if (!is_known(publications_.last_begun())) return;
     failure_ = {};
     error_.store(HSA_STATUS_SUCCESS, std::memory_order_release);
     dependents_.clear();
     dependent_signals_.clear();
-    loans_.start(0);
     publications_.reclaim_all();
   }
   All& timelines = All::of_process();

@@ -12,10 +12,11 @@ namespace {
 
 // Time until the deadline, between zero and kLongestSleep.
 std::chrono::nanoseconds until(Deadline deadline) noexcept {
+  using std::chrono::nanoseconds;
   if (deadline.is_never()) return detail::kLongestSleep;
-  if (deadline.passed()) return {};
-  return std::min<std::chrono::nanoseconds>(deadline.when() - Deadline::Clock::now(),
-                                            detail::kLongestSleep);
+  if (deadline.is_now()) return {};
+  return std::clamp<nanoseconds>(deadline.when() - Deadline::Clock::now(), nanoseconds::zero(),
+                                 detail::kLongestSleep);
 }
 
 // Sleeps on a signal of which this thread is the only waiter. Returns when `over()` is true or the

@@ -99,8 +99,8 @@ void Publication::make_plan(size_t count) {
   planner_->plan(declared, accesses, plans_);
   if (kernargs_go_stale_in_l2) acquire_kernargs();
   if (kept) return;  // a kept batch compares nothing: replan() invalidates its plan
-  last_.declared = declared;
   last_.accesses = accesses;
+  last_.declared = declared;  // last: until then the plan is not known
 }
 
 // An acquire of agent scope leaves old bytes of a reused block in L2. The first packet whose header

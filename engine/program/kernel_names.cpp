@@ -112,8 +112,9 @@ void KernelNames::add(uint64_t object, std::string_view name, const void* owner)
 
 void KernelNames::unload(const void* owner) noexcept {
   const std::lock_guard lock(mutex_);
-  if (entries_.size() > kMost)
-    std::erase_if(entries_, [](const auto& each) { return each.second.unloaded; });
+  const auto is_unloaded = [](const auto& each) { return each.second.unloaded; };
+  if (static_cast<size_t>(std::ranges::count_if(entries_, is_unloaded)) > kMost)
+    std::erase_if(entries_, is_unloaded);
   for (auto& [object, entry] : entries_)
     if (entry.owner == owner) entry.unloaded = true;
 }

@@ -10,7 +10,7 @@
 //
 // KernelNames: the names by the address in their packets (kernel_object). Programs add the kernels
 // that they have looked up. Their names stay after the program has been unloaded, marked as such,
-// because a hung packet may still name them; beyond kMost names, the next unloading removes them.
+// because a hung packet may still name them; beyond kMost of them, the next unloading removes them.
 // Kernels that others have loaded, as HIP does, are found in ROCr's list of executables; those that
 // hip::kernel has found are also added, because errors call nothing of HSA. They stay until another
 // kernel has their address.

@@ -165,7 +165,7 @@ void Stream::add(const Event& event) {
 
 void Stream::drop_finished() {
   std::erase_if(waits_, [this](const Event& event) {
-    if (!event.completion_.ready()) return false;
+    if (!detail::is_ready(event.completion_)) return false;
     if (queue_ != nullptr) queue_->note_finished(event, position_);
     count(&CounterBlock::waits_elided);
     return true;
@@ -215,7 +215,7 @@ void Stream::record(TimedEvent& event) {
 
 void Stream::after(const Event& event) {
   require_here("Stream::after");
-  if (event.completion_.ready()) {
+  if (detail::is_ready(event.completion_)) {
     queue_->note_finished(event, position_);
     count(&CounterBlock::waits_elided);
     return;

@@ -31,7 +31,7 @@ class Loans {
   // True if there is something to sweep or to return. Any thread; another thread's call may not be
   // visible yet.
   bool any() const noexcept { return any_.load(std::memory_order_relaxed); }
-  // The same for all timelines.
+  // True if a timeline of the process has a signal on loan.
   static bool any_of_process() noexcept { return owners_.load(std::memory_order_relaxed) != 0; }
 
   // Lends the signal of a publication, without a borrower. Returns false if no further signal may
@@ -41,6 +41,8 @@ class Loans {
   // borrower, ends the loan.
   void settle(uint64_t value, Timeline* borrower, uint64_t until) noexcept;
 
+  // Ends the loans whose borrowers are complete.
+  void sweep() noexcept;
   // The owner has no more use for the signal. Returns true if it is on loan; take_returned() then
   // returns it after its last loan.
   bool keep(hsa_signal_t signal) noexcept;
@@ -76,16 +78,14 @@ class Loans {
     bool kept = false;  // the owner's publication is reclaimed
   };
 
-  // Ends the loans whose borrowers are complete.
-  void sweep() noexcept;
   void end(size_t loan) noexcept;
   std::vector<Lent>::iterator find(hsa_signal_t signal) noexcept;
   void note() noexcept {
-    const bool now = !all_.empty() || !returned_.empty();
-    if (now == any()) return;
-    any_.store(now, std::memory_order_relaxed);
-    now ? owners_.fetch_add(1, std::memory_order_relaxed)
-        : owners_.fetch_sub(1, std::memory_order_relaxed);
+    any_.store(!all_.empty() || !returned_.empty(), std::memory_order_relaxed);
+    if (lends_ == !all_.empty()) return;
+    lends_ = !lends_;
+    lends_ ? owners_.fetch_add(1, std::memory_order_relaxed)
+           : owners_.fetch_sub(1, std::memory_order_relaxed);
   }
 
   size_t most_ = 0;  // signals on loan
@@ -93,7 +93,8 @@ class Loans {
   std::vector<Lent> lent_;              // has room for most_
   std::vector<hsa_signal_t> returned_;  // has room for every signal of the owner
   std::atomic<bool> any_{false};
-  static inline constinit std::atomic<uint32_t> owners_{0};  // whose any_ is true
+  bool lends_ = false;
+  static inline constinit std::atomic<uint32_t> owners_{0};  // whose lends_ is true
 };
 
 }  // namespace uptempo::detail

@@ -20,7 +20,6 @@
 
 #include <hsa/hsa.h>
 
-#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstddef>

@@ -15,7 +15,6 @@
 // memory they use.
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <list>

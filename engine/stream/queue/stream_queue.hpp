@@ -39,7 +39,6 @@
 #include <functional>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -79,6 +78,10 @@ class StreamQueue final : public QueueResources {
   // Without ROCr; see queue_resources.hpp.
   StreamQueue(const Parts& parts, std::span<const hsa_signal_t> signals,
               const StreamQueueOptions& options);
+  ~StreamQueue() {
+    // Packets of an epoch that is still open may use callers' signals.
+    for (SignalLoan& loan : loans_) loan.leave_to_session();
+  }
 
   // Description of the mask in use.
   const std::string& cu_mask() const noexcept { return cu_mask_; }
