@@ -20,7 +20,7 @@ CopyLane::CopyLane(const Agent& gpu, Start start, const CopyLaneOptions& options
       seen_done_(timeline_.last_begun()) {
   try {
     timeline_.allow_loans(signals_.size(SignalKind::interrupt));
-    watch_.start(timeline_, gpu);
+    watch_.start(timeline_, gpu, &starting_);
   } catch (...) {
     watch_.stop();
     timeline_.release();
@@ -128,7 +128,9 @@ Event CopyLane::copy(const Copy& copy, std::span<const Event> after) {
     dependencies_.push_back(timeline_.signal_of(last));
   for (const LentSignal& one : borrowed) dependencies_.push_back(one.signal());
   const hsa_signal_t done = signals_.take(SignalKind::interrupt);
+  starting_.store(1, std::memory_order_relaxed);  // a fault may precede the return
   if (const hsa_status_t status = start_(copy, dependencies_, done); status != HSA_STATUS_SUCCESS) {
+    starting_.store(0, std::memory_order_relaxed);
     signals_.give_back(done);
     check(
         status, "hsa_amd_memory_async_copy",
@@ -140,6 +142,7 @@ Event CopyLane::copy(const Copy& copy, std::span<const Event> after) {
         "this direction");
   }
   timeline_.begin(done);
+  starting_.store(0, std::memory_order_release);  // release: a reader of 0 sees the publication
   copies_.fetch_add(1, std::memory_order_relaxed);
   bytes_.fetch_add(copy.bytes, std::memory_order_relaxed);
   // If one of these queues fails, the lane fails, too: the engine would wait forever.

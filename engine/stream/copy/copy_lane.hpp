@@ -99,6 +99,7 @@ class CopyLane {
   const Start start_;
   SignalPool signals_;
   Timeline& timeline_;
+  std::atomic<uint32_t> starting_{0};  // copies given to ROCr that the timeline does not have yet
   TimelineWatch watch_;
   std::function<void()> end_loans_;
   std::atomic<uint64_t> copies_{0}, bytes_{0};  // written under the lock
