@@ -107,8 +107,7 @@ class Transfers {
   // For foreign memory. Throws Error, which names both agents, if the agent may not access it.
   // `asked`: what needs the access.
   void require_access(const CopyRange& range, const std::string& asked) const {
-    if (!has_access(*agent_, range.data))
-      refuse_access(range, asked);
+    if (!has_access(*agent_, range.data)) refuse_access(range, asked);
   }
   // Returns the copy with the agents to name to ROCr. ROCr runs it on the source's agent if that is
   // a GPU, else on the target's (runtime.cpp, Runtime::CopyMemory, from 5.2 to 6.4). It does not

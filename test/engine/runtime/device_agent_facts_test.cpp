@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <vector>
 
-#include "engine/runtime/agent.hpp"
 #include "engine/fences/fence_planner.hpp"
+#include "engine/runtime/agent.hpp"
 #include "test/engine/runtime/replaced_agent.hpp"
 #include "test/support/catch.hpp"
 #include "test/support/text.hpp"

@@ -151,7 +151,8 @@ TEST_CASE("a pool without any interrupt signal serves completions with event-les
   CHECK(pool.free(SignalKind::interrupt) == 1);
 }
 
-TEST_CASE("a level is high from three quarters of its capacity until it falls to half", "[pressure]") {
+TEST_CASE("a level is high from three quarters of its capacity until it falls to half",
+          "[pressure]") {
   detail::Gauge gauge;
   gauge.start(16);
   const auto high_after = [&](uint32_t in_use) {
