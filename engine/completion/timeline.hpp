@@ -310,7 +310,7 @@ class Timeline {
   mutable std::mutex mutex_;
   detail::KeptTimes times_;
   detail::Loans loans_;
-  // Of each publication, by its place.
+  // By the places of publications.
   struct Sleepers {
     bool led = false;     // a thread sleeps on the signal
     bool relied = false;  // the completion thread relies on that thread's wake-up

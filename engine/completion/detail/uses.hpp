@@ -19,8 +19,19 @@ class Uses {
   void expect(size_t queues);
   // The publication, which may not have begun yet, uses the resource, too. Requires room, unless
   // its queue has used the resource before.
-  void add(const Completion& use) noexcept;
-  bool includes(const Timeline& queue) const noexcept;
+  void add(const Completion& use) noexcept {
+    for (Completion& each : last_) {
+      if (timeline_of(each) != timeline_of(use)) continue;
+      if (each.value() < use.value()) each = use;
+      return;
+    }
+    last_.push_back(use);
+  }
+  bool includes(const Timeline& queue) const noexcept {
+    for (const Completion& each : last_)
+      if (timeline_of(each) == &queue) return true;
+    return false;
+  }
   // Never true if one of the publications is lost.
   bool are_over() const noexcept;
   std::optional<Completion> unfinished() const noexcept;
