@@ -12,10 +12,10 @@
 // that has new arguments, the engine executes one `sfence` and one flush: a store to the agent's
 // HDP_MEM_FLUSH_CNTL register with a read of the register, or, where ROCr does not map the
 // register, a store to a line after all arguments, `mfence` and a read of that line. It reads no
-// device memory otherwise: comparisons and patches use copies in host memory. Counters::hdp_flushes and
-// ::kernarg_read_backs count the flushes. Where the host's link to the GPU is xGMI, no host data
-// path is between them and stores are coherent: the engine executes the `sfence` alone, as CLR
-// flushes nothing there.
+// device memory otherwise: comparisons and patches use copies in host memory.
+// Counters::hdp_flushes and ::kernarg_read_backs count the flushes. Where the host's link to the
+// GPU is xGMI, no host data path is between them and stores are coherent: the engine executes the
+// `sfence` alone, as CLR flushes nothing there.
 //
 // Fences: device memory is coarse-grained, so L2 may hold old bytes of a reused block, except where
 // the host's stores invalidate them (gfx942, gfx950; MemoryModel). Every launch of a stream

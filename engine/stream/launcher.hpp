@@ -13,9 +13,9 @@
 //
 // Cost: comparing costs less than writing from 512 bytes on, or if the queue's arguments are in
 // device memory (tools/bench/stream). Only there does a handle keep arguments, unless it is told
-// otherwise. For arguments that change with every launch, keeping adds a comparison and a second copy. Without
-// blocks, the handle works like Stream::launch(). The counters argument_hits, argument_misses and
-// argument_bytes_saved (counters.hpp) count the effect.
+// otherwise. For arguments that change with every launch, keeping adds a comparison and a second
+// copy. Without blocks, the handle works like Stream::launch(). The counters argument_hits,
+// argument_misses and argument_bytes_saved (counters.hpp) count the effect.
 //
 // Host arrays: where the kernel takes a pointer, launch() also takes in(x), out(x) or in_out(x) of
 // a vector or span.
