@@ -1,4 +1,4 @@
-#include "aql/amd_abi.hpp"
+#include <uptempo/aql/amd_abi.hpp>
 
 #include <hsa/amd_hsa_queue.h>
 #include <hsa/hsa_ext_amd.h>

@@ -21,7 +21,7 @@
 #include <chrono>
 #include <cstdint>
 
-#include "aql/pause.hpp"
+#include <uptempo/aql/pause.hpp>
 
 namespace uptempo::aql {
 

@@ -13,7 +13,7 @@
 #include <chrono>
 #include <thread>
 
-#include "aql/deadline.hpp"
+#include <uptempo/aql/deadline.hpp>
 
 namespace uptempo::aql {
 

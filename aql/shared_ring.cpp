@@ -1,4 +1,4 @@
-#include "aql/shared_ring.hpp"
+#include <uptempo/aql/shared_ring.hpp>
 
 namespace uptempo::aql {
 namespace {

@@ -59,8 +59,8 @@
 #include <cstdint>
 #include <memory>
 
-#include "aql/amd_abi.hpp"
-#include "aql/slot_holds.hpp"
+#include <uptempo/aql/amd_abi.hpp>
+#include <uptempo/aql/slot_holds.hpp>
 
 namespace uptempo::aql {
 

@@ -1,4 +1,4 @@
-#include "aql/slot_holds.hpp"
+#include <uptempo/aql/slot_holds.hpp>
 
 #include <algorithm>
 

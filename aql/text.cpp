@@ -1,4 +1,4 @@
-#include "aql/text.hpp"
+#include <uptempo/aql/text.hpp>
 
 #include <cinttypes>
 #include <cstdio>

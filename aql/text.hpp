@@ -13,8 +13,8 @@
 #include <variant>
 #include <vector>
 
-#include "aql/packet.hpp"
-#include "aql/writer.hpp"
+#include <uptempo/aql/packet.hpp>
+#include <uptempo/aql/writer.hpp>
 
 namespace uptempo::aql {
 

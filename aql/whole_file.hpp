@@ -18,7 +18,7 @@
 #include <string_view>
 #include <utility>
 
-#include "aql/write_all.hpp"
+#include <uptempo/aql/write_all.hpp>
 
 namespace uptempo::aql {
 

@@ -1,6 +1,6 @@
-#include "aql/writer.hpp"
+#include <uptempo/aql/writer.hpp>
 
-#include "aql/pause.hpp"
+#include <uptempo/aql/pause.hpp>
 
 namespace uptempo::aql {
 

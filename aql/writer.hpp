@@ -66,13 +66,13 @@
 #include <span>
 #include <type_traits>
 
-#include "aql/amd_abi.hpp"
-#include "aql/collision_backoff.hpp"
-#include "aql/deadline.hpp"
-#include "aql/packet.hpp"
-#include "aql/shared_ring.hpp"
-#include "aql/slot_holds.hpp"
-#include "aql/store_fence.hpp"
+#include <uptempo/aql/amd_abi.hpp>
+#include <uptempo/aql/collision_backoff.hpp>
+#include <uptempo/aql/deadline.hpp>
+#include <uptempo/aql/packet.hpp>
+#include <uptempo/aql/shared_ring.hpp>
+#include <uptempo/aql/slot_holds.hpp>
+#include <uptempo/aql/store_fence.hpp>
 
 namespace uptempo::aql {
 

@@ -1,11 +1,11 @@
 // Everything a host program needs to dispatch kernels: one include.
 //
-//   #include <engine/uptempo.hpp>
+//   #include <uptempo/uptempo.hpp>
 //   using namespace uptempo;
 //
 //   Runtime runtime;
 //   Agent   gpu = runtime.gpu();
-//   // from <kernels/bitonic_sort.hpp>, which uptempo_add_kernels makes
+//   // from <uptempo/kernels/bitonic_sort.hpp>, which uptempo_add_kernels makes
 //   Program program{gpu, kernels::bitonic_sort()};
 //   auto    sort = program.kernel<uint32_t*, uint32_t, uint32_t, uint32_t>("bitonic_sort");
 //   Queue   queue{gpu};
@@ -22,25 +22,25 @@
 // states its contracts: thread safety, lifetime, order, errors.
 #pragma once
 
-#include "engine/completion/awaitable.hpp"
-#include "engine/completion/completion.hpp"
-#include "engine/completion/notifier.hpp"
-#include "engine/dispatch/batch_submitter.hpp"
-#include "engine/dispatch/queue.hpp"
-#include "engine/fences/fence_plan.hpp"
-#include "engine/memory/buffer.hpp"
-#include "engine/memory/kernarg_placement.hpp"
-#include "engine/program/kernel_start.hpp"
-#include "engine/program/program.hpp"
-#include "engine/recording/recording.hpp"
-#include "engine/recording/recording_file.hpp"
-#include "engine/runtime/agent.hpp"
-#include "engine/runtime/counters.hpp"
-#include "engine/runtime/error.hpp"
-#include "engine/runtime/ring_access.hpp"
-#include "engine/runtime/runtime.hpp"
-#include "engine/runtime/signal.hpp"
-#include "engine/stream/launcher.hpp"
-#include "engine/stream/queue/event.hpp"
-#include "engine/stream/stream.hpp"
-#include "engine/stream/streams.hpp"
+#include <uptempo/completion/awaitable.hpp>
+#include <uptempo/completion/completion.hpp>
+#include <uptempo/completion/notifier.hpp>
+#include <uptempo/dispatch/batch_submitter.hpp>
+#include <uptempo/dispatch/queue.hpp>
+#include <uptempo/fences/fence_plan.hpp>
+#include <uptempo/memory/buffer.hpp>
+#include <uptempo/memory/kernarg_placement.hpp>
+#include <uptempo/program/kernel_start.hpp>
+#include <uptempo/program/program.hpp>
+#include <uptempo/recording/recording.hpp>
+#include <uptempo/recording/recording_file.hpp>
+#include <uptempo/runtime/agent.hpp>
+#include <uptempo/runtime/counters.hpp>
+#include <uptempo/runtime/error.hpp>
+#include <uptempo/runtime/ring_access.hpp>
+#include <uptempo/runtime/runtime.hpp>
+#include <uptempo/runtime/signal.hpp>
+#include <uptempo/stream/launcher.hpp>
+#include <uptempo/stream/queue/event.hpp>
+#include <uptempo/stream/stream.hpp>
+#include <uptempo/stream/streams.hpp>

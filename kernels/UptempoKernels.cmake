@@ -8,8 +8,8 @@ UptempoKernels: compiles device sources to code objects and embeds them in a hos
 
 The function compiles each source once per target: as HIP if its name ends in .hip, else as OpenCL
 C. The code objects become one clang offload bundle in read-only data of <target>. For a.cl it
-generates the header "kernels/a.hpp", visible to <target> and, unless that is an executable, to
-targets that link it:
+generates the header <uptempo/kernels/a.hpp>, visible to <target> and, unless that is an executable,
+to targets that link it:
 
   namespace my::kernels { inline namespace <project>_<target> { std::span<const std::byte> a(); } }
 
@@ -363,11 +363,11 @@ function(_uptempo_claim_kernel_name target name source)
   get_filename_component(other_name "${other}" NAME_WE)
   if(NOT other_name STREQUAL name)
     message(FATAL_ERROR "uptempo_add_kernels(${target}): ${other} and ${source} would have headers whose "
-                        "names differ only in case: kernels/${other_name}.hpp and kernels/${name}.hpp; "
-                        "rename one of the files")
+                        "names differ only in case: uptempo/kernels/${other_name}.hpp and "
+                        "uptempo/kernels/${name}.hpp; rename one of the files")
   endif()
   message(FATAL_ERROR "uptempo_add_kernels(${target}): ${other} and ${source} would both have the header "
-                      "kernels/${name}.hpp and the function ${name}(); rename one of the files, or give it "
+                      "uptempo/kernels/${name}.hpp and the function ${name}(); rename one of the files, or give it "
                       "to another target")
 endfunction()
 
@@ -409,7 +409,7 @@ function(uptempo_add_kernels target)
   set(embed_script "${directory}/uptempo_embed.cmake")
   # In CMakeFiles, where no target can have a file with the folder's name.
   set(out "${CMAKE_CURRENT_BINARY_DIR}/CMakeFiles/${target}.kernels")
-  file(MAKE_DIRECTORY "${out}/include/kernels")
+  file(MAKE_DIRECTORY "${out}/include/uptempo/kernels")
   set(include_scope PUBLIC)
   get_target_property(type ${target} TYPE)
   if(type STREQUAL "EXECUTABLE")
@@ -455,7 +455,7 @@ function(uptempo_add_kernels target)
     endforeach()
 
     set(embedded "${out}/${name}.cpp")
-    set(header "${out}/include/kernels/${name}.hpp")
+    set(header "${out}/include/uptempo/kernels/${name}.hpp")
     add_custom_command(
       OUTPUT "${embedded}" "${header}"
       COMMAND "${CMAKE_COMMAND}" -D "ENTRIES=${entries}" -D "SOURCE=${embedded}" -D "HEADER=${header}" -D "NAME=${name}"

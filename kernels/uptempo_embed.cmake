@@ -49,14 +49,14 @@ std::span<const std::byte> @NAME@();
 // include directories would select one.
 #if !defined(UPTEMPO_KERNELS_OF_@IDENTITY@)
 #pragma GCC system_header  // -Wpedantic would warn of #include_next
-#if __has_include_next("kernels/@NAME@.hpp")
-#include_next "kernels/@NAME@.hpp"
+#if __has_include_next(<uptempo/kernels/@NAME@.hpp>)
+#include_next <uptempo/kernels/@NAME@.hpp>
 #endif
 #endif
 ]=])
 file(CONFIGURE OUTPUT "${SOURCE}" @ONLY CONTENT [=[
 // Generated from @NAME@.cl by uptempo_add_kernels.
-#include "kernels/@NAME@.hpp"
+#include <uptempo/kernels/@NAME@.hpp>
 
 __asm__(
     ".pushsection .rodata\n"

@@ -1,6 +1,6 @@
-#include "engine/completion/awaitable.hpp"
+#include <uptempo/completion/awaitable.hpp>
 
-#include "engine/completion/completion_thread.hpp"
+#include <uptempo/completion/completion_thread.hpp>
 
 namespace uptempo::detail {
 

@@ -28,8 +28,8 @@
 
 #include <coroutine>
 
-#include "engine/completion/completion.hpp"
-#include "engine/completion/detail/awaited.hpp"
+#include <uptempo/completion/completion.hpp>
+#include <uptempo/completion/detail/awaited.hpp>
 
 namespace uptempo {
 namespace detail {

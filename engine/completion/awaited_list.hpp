@@ -1,7 +1,7 @@
 // A list of awaited publications (completion_thread.hpp). Private to engine/completion.
 #pragma once
 
-#include "engine/completion/detail/awaited.hpp"
+#include <uptempo/completion/detail/awaited.hpp>
 
 namespace uptempo::detail {
 

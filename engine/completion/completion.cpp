@@ -1,11 +1,11 @@
-#include "engine/completion/completion.hpp"
+#include <uptempo/completion/completion.hpp>
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "engine/completion/timeline.hpp"
-#include "engine/runtime/error.hpp"
+#include <uptempo/completion/timeline.hpp>
+#include <uptempo/runtime/error.hpp>
 
 namespace uptempo {
 

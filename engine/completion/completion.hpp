@@ -17,7 +17,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "aql/deadline.hpp"
+#include <uptempo/aql/deadline.hpp>
 
 namespace uptempo {
 

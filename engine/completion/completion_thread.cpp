@@ -1,15 +1,15 @@
-#include "engine/completion/completion_thread.hpp"
+#include <uptempo/completion/completion_thread.hpp>
 
 #include <hsa/hsa_ext_amd.h>
 
 #include <algorithm>
 
-#include "aql/amd_abi.hpp"
-#include "engine/runtime/amd_extension.hpp"
-#include "engine/runtime/counters.hpp"
-#include "engine/runtime/error.hpp"
-#include "engine/runtime/library_thread.hpp"
-#include "engine/runtime/signal.hpp"
+#include <uptempo/aql/amd_abi.hpp>
+#include <uptempo/runtime/amd_extension.hpp>
+#include <uptempo/runtime/counters.hpp>
+#include <uptempo/runtime/error.hpp>
+#include <uptempo/runtime/library_thread.hpp>
+#include <uptempo/runtime/signal.hpp>
 
 namespace uptempo::detail {
 namespace {

@@ -44,11 +44,11 @@
 #include <thread>
 #include <vector>
 
-#include "engine/completion/awaited_list.hpp"
-#include "engine/completion/detail/awaited.hpp"
-#include "engine/completion/timeline.hpp"
-#include "engine/runtime/session.hpp"
-#include "engine/runtime/signal.hpp"
+#include <uptempo/completion/awaited_list.hpp>
+#include <uptempo/completion/detail/awaited.hpp>
+#include <uptempo/completion/timeline.hpp>
+#include <uptempo/runtime/session.hpp>
+#include <uptempo/runtime/signal.hpp>
 
 namespace uptempo::detail {
 

@@ -1,8 +1,8 @@
-#include "engine/completion/lent_signal.hpp"
+#include <uptempo/completion/lent_signal.hpp>
 
-#include "engine/completion/timeline.hpp"
-#include "engine/completion/waiter.hpp"
-#include "engine/runtime/error.hpp"
+#include <uptempo/completion/timeline.hpp>
+#include <uptempo/completion/waiter.hpp>
+#include <uptempo/runtime/error.hpp>
 
 namespace uptempo::detail {
 

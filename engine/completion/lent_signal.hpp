@@ -19,7 +19,7 @@
 #include <optional>
 #include <utility>
 
-#include "engine/completion/completion.hpp"
+#include <uptempo/completion/completion.hpp>
 
 namespace uptempo::detail {
 

@@ -1,4 +1,4 @@
-#include "engine/completion/notifier.hpp"
+#include <uptempo/completion/notifier.hpp>
 
 #include <fmt/format.h>
 #include <sys/eventfd.h>
@@ -7,9 +7,9 @@
 #include <cerrno>
 #include <cstring>
 
-#include "engine/completion/completion_thread.hpp"
-#include "engine/completion/timeline.hpp"
-#include "engine/runtime/error.hpp"
+#include <uptempo/completion/completion_thread.hpp>
+#include <uptempo/completion/timeline.hpp>
+#include <uptempo/runtime/error.hpp>
 
 namespace uptempo {
 namespace {

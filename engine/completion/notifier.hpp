@@ -34,7 +34,7 @@
 #include <mutex>
 #include <optional>
 
-#include "engine/completion/completion.hpp"
+#include <uptempo/completion/completion.hpp>
 
 namespace uptempo {
 

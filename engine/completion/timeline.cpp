@@ -1,11 +1,11 @@
-#include "engine/completion/timeline.hpp"
+#include <uptempo/completion/timeline.hpp>
 
 #include <algorithm>
 #include <utility>
 
-#include "engine/completion/waiter.hpp"
-#include "engine/runtime/session.hpp"
-#include "engine/runtime/signal.hpp"
+#include <uptempo/completion/waiter.hpp>
+#include <uptempo/runtime/session.hpp>
+#include <uptempo/runtime/signal.hpp>
 
 namespace uptempo {
 

@@ -48,14 +48,14 @@
 #include <string_view>
 #include <vector>
 
-#include "aql/amd_abi.hpp"
-#include "aql/deadline.hpp"
-#include "engine/completion/awaited_list.hpp"
-#include "engine/completion/completion.hpp"
-#include "engine/completion/timeline/kept_times.hpp"
-#include "engine/completion/timeline/loans.hpp"
-#include "engine/completion/timeline/publication_ring.hpp"
-#include "engine/completion/timeline/signal_readers.hpp"
+#include <uptempo/aql/amd_abi.hpp>
+#include <uptempo/aql/deadline.hpp>
+#include <uptempo/completion/awaited_list.hpp>
+#include <uptempo/completion/completion.hpp>
+#include <uptempo/completion/timeline/kept_times.hpp>
+#include <uptempo/completion/timeline/loans.hpp>
+#include <uptempo/completion/timeline/publication_ring.hpp>
+#include <uptempo/completion/timeline/signal_readers.hpp>
 
 namespace uptempo {
 

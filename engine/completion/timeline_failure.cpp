@@ -3,9 +3,9 @@
 #include <new>
 #include <utility>
 
-#include "engine/completion/completion_thread.hpp"
-#include "engine/completion/timeline.hpp"
-#include "engine/runtime/session.hpp"
+#include <uptempo/completion/completion_thread.hpp>
+#include <uptempo/completion/timeline.hpp>
+#include <uptempo/runtime/session.hpp>
 
 namespace uptempo {
 namespace {

@@ -2,10 +2,10 @@
 #include <algorithm>
 #include <utility>
 
-#include "aql/pause.hpp"
-#include "engine/completion/timeline.hpp"
-#include "engine/runtime/counters.hpp"
-#include "engine/runtime/signal.hpp"
+#include <uptempo/aql/pause.hpp>
+#include <uptempo/completion/timeline.hpp>
+#include <uptempo/runtime/counters.hpp>
+#include <uptempo/runtime/signal.hpp>
 
 namespace uptempo {
 namespace {

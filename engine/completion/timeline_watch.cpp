@@ -1,4 +1,4 @@
-#include "engine/completion/timeline_watch.hpp"
+#include <uptempo/completion/timeline_watch.hpp>
 
 namespace uptempo::detail {
 

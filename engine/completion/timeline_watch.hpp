@@ -8,9 +8,9 @@
 #include <cstdint>
 #include <memory>
 
-#include "engine/completion/timeline.hpp"
-#include "engine/runtime/agent.hpp"
-#include "engine/runtime/session.hpp"
+#include <uptempo/completion/timeline.hpp>
+#include <uptempo/runtime/agent.hpp>
+#include <uptempo/runtime/session.hpp>
 
 namespace uptempo::detail {
 

@@ -1,7 +1,7 @@
 #include <algorithm>
 
-#include "engine/completion/detail/uses.hpp"
-#include "engine/completion/timeline.hpp"
+#include <uptempo/completion/detail/uses.hpp>
+#include <uptempo/completion/timeline.hpp>
 
 namespace uptempo::detail {
 

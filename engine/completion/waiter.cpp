@@ -1,10 +1,10 @@
-#include "engine/completion/waiter.hpp"
+#include <uptempo/completion/waiter.hpp>
 
 #include <fmt/format.h>
 
 #include <utility>
 
-#include "engine/runtime/error.hpp"
+#include <uptempo/runtime/error.hpp>
 
 namespace uptempo::detail {
 

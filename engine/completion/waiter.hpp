@@ -7,8 +7,8 @@
 #include <functional>
 #include <string>
 
-#include "aql/pause.hpp"
-#include "engine/completion/timeline.hpp"
+#include <uptempo/aql/pause.hpp>
+#include <uptempo/completion/timeline.hpp>
 
 namespace uptempo::detail {
 

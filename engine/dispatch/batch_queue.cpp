@@ -1,13 +1,13 @@
-#include "engine/dispatch/batch_queue.hpp"
+#include <uptempo/dispatch/batch_queue.hpp>
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <utility>
 
-#include "aql/amd_abi.hpp"
-#include "engine/runtime/counters.hpp"
-#include "engine/runtime/error.hpp"
+#include <uptempo/aql/amd_abi.hpp>
+#include <uptempo/runtime/counters.hpp>
+#include <uptempo/runtime/error.hpp>
 
 namespace uptempo::detail {
 namespace {

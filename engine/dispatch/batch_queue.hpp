@@ -13,11 +13,11 @@
 #include <span>
 #include <utility>
 
-#include "aql/writer.hpp"
-#include "engine/dispatch/detail/publication.hpp"
-#include "engine/dispatch/pools/lent_blocks.hpp"
-#include "engine/dispatch/queue_resources.hpp"
-#include "engine/runtime/session.hpp"
+#include <uptempo/aql/writer.hpp>
+#include <uptempo/dispatch/detail/publication.hpp>
+#include <uptempo/dispatch/pools/lent_blocks.hpp>
+#include <uptempo/dispatch/queue_resources.hpp>
+#include <uptempo/runtime/session.hpp>
 
 namespace uptempo::detail {
 

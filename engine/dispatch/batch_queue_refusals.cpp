@@ -2,9 +2,9 @@
 // caller's mistake.
 #include <fmt/format.h>
 
-#include "engine/dispatch/batch_queue.hpp"
-#include "engine/runtime/error.hpp"
-#include "engine/runtime/session.hpp"
+#include <uptempo/dispatch/batch_queue.hpp>
+#include <uptempo/runtime/error.hpp>
+#include <uptempo/runtime/session.hpp>
 
 namespace uptempo::detail {
 

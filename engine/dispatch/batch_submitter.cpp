@@ -1,14 +1,14 @@
-#include "engine/dispatch/batch_submitter.hpp"
+#include <uptempo/dispatch/batch_submitter.hpp>
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <utility>
 
-#include "engine/dispatch/batch_queue.hpp"
-#include "engine/dispatch/pools/kernarg_pool.hpp"
-#include "engine/runtime/agent.hpp"
-#include "engine/runtime/error.hpp"
+#include <uptempo/dispatch/batch_queue.hpp>
+#include <uptempo/dispatch/pools/kernarg_pool.hpp>
+#include <uptempo/runtime/agent.hpp>
+#include <uptempo/runtime/error.hpp>
 
 namespace uptempo {
 namespace {

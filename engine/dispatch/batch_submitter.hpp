@@ -55,14 +55,14 @@
 #include <tuple>
 #include <type_traits>
 
-#include "engine/completion/completion.hpp"
-#include "engine/dispatch/detail/batch_state.hpp"
-#include "engine/dispatch/queue.hpp"
-#include "engine/fences/declarations.hpp"
-#include "engine/program/grid.hpp"
-#include "engine/program/program.hpp"
-#include "engine/runtime/error.hpp"
-#include "engine/runtime/signal.hpp"
+#include <uptempo/completion/completion.hpp>
+#include <uptempo/dispatch/detail/batch_state.hpp>
+#include <uptempo/dispatch/queue.hpp>
+#include <uptempo/fences/declarations.hpp>
+#include <uptempo/program/grid.hpp>
+#include <uptempo/program/program.hpp>
+#include <uptempo/runtime/error.hpp>
+#include <uptempo/runtime/signal.hpp>
 
 namespace uptempo {
 

@@ -1,6 +1,6 @@
-#include "engine/dispatch/detail/dispatch_shape.hpp"
+#include <uptempo/dispatch/detail/dispatch_shape.hpp>
 
-#include "engine/dispatch/pools/kernarg_pool.hpp"
+#include <uptempo/dispatch/pools/kernarg_pool.hpp>
 
 namespace uptempo::detail {
 

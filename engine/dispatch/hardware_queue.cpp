@@ -1,4 +1,4 @@
-#include "engine/dispatch/hardware_queue.hpp"
+#include <uptempo/dispatch/hardware_queue.hpp>
 
 #include <fmt/format.h>
 #include <hsa/hsa_ext_amd.h>
@@ -7,11 +7,11 @@
 #include <list>
 #include <new>
 
-#include "aql/amd_abi.hpp"
-#include "aql/packet.hpp"
-#include "engine/program/kernel_names.hpp"
-#include "engine/runtime/amd_extension.hpp"
-#include "engine/runtime/error.hpp"
+#include <uptempo/aql/amd_abi.hpp>
+#include <uptempo/aql/packet.hpp>
+#include <uptempo/program/kernel_names.hpp>
+#include <uptempo/runtime/amd_extension.hpp>
+#include <uptempo/runtime/error.hpp>
 
 namespace uptempo::detail {
 namespace {

@@ -30,12 +30,12 @@
 #include <utility>
 #include <vector>
 
-#include "aql/shared_ring.hpp"
-#include "aql/slot_holds.hpp"
-#include "engine/completion/timeline.hpp"
-#include "engine/runtime/agent.hpp"
-#include "engine/runtime/ring_access.hpp"
-#include "engine/runtime/session.hpp"
+#include <uptempo/aql/shared_ring.hpp>
+#include <uptempo/aql/slot_holds.hpp>
+#include <uptempo/completion/timeline.hpp>
+#include <uptempo/runtime/agent.hpp>
+#include <uptempo/runtime/ring_access.hpp>
+#include <uptempo/runtime/session.hpp>
 
 namespace uptempo::detail {
 

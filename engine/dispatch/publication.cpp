@@ -1,4 +1,4 @@
-#include "engine/dispatch/detail/publication.hpp"
+#include <uptempo/dispatch/detail/publication.hpp>
 
 #include <fmt/format.h>
 
@@ -7,9 +7,9 @@
 #include <atomic>
 #include <cstring>
 
-#include "engine/dispatch/batch_queue.hpp"
-#include "engine/fences/fence_planner.hpp"
-#include "engine/runtime/error.hpp"
+#include <uptempo/dispatch/batch_queue.hpp>
+#include <uptempo/fences/fence_planner.hpp>
+#include <uptempo/runtime/error.hpp>
 
 namespace uptempo::detail {
 namespace {

@@ -1,13 +1,13 @@
-#include "engine/dispatch/queue.hpp"
+#include <uptempo/dispatch/queue.hpp>
 
 #include <fmt/format.h>
 
 #include <utility>
 
-#include "engine/dispatch/batch_queue.hpp"
-#include "engine/dispatch/flight/flight_log.hpp"
-#include "engine/runtime/error.hpp"
-#include "engine/runtime/session.hpp"
+#include <uptempo/dispatch/batch_queue.hpp>
+#include <uptempo/dispatch/flight/flight_log.hpp>
+#include <uptempo/runtime/error.hpp>
+#include <uptempo/runtime/session.hpp>
 
 namespace uptempo {
 

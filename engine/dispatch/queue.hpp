@@ -41,12 +41,12 @@
 #include <memory>
 #include <string>
 
-#include "aql/writer.hpp"
-#include "engine/completion/completion.hpp"
-#include "engine/dispatch/pools/pressure.hpp"
-#include "engine/memory/kernarg_placement.hpp"
-#include "engine/runtime/agent.hpp"
-#include "engine/runtime/ring_access.hpp"
+#include <uptempo/aql/writer.hpp>
+#include <uptempo/completion/completion.hpp>
+#include <uptempo/dispatch/pools/pressure.hpp>
+#include <uptempo/memory/kernarg_placement.hpp>
+#include <uptempo/runtime/agent.hpp>
+#include <uptempo/runtime/ring_access.hpp>
 
 namespace uptempo {
 

@@ -3,14 +3,14 @@
 
 #include <algorithm>
 
-#include "aql/amd_abi.hpp"
-#include "engine/completion/completion_thread.hpp"
-#include "engine/dispatch/queue_resources.hpp"
-#include "engine/memory/buffer.hpp"
-#include "engine/memory/pool.hpp"
-#include "engine/runtime/agent.hpp"
-#include "engine/runtime/description.hpp"
-#include "engine/runtime/signal.hpp"
+#include <uptempo/aql/amd_abi.hpp>
+#include <uptempo/completion/completion_thread.hpp>
+#include <uptempo/dispatch/queue_resources.hpp>
+#include <uptempo/memory/buffer.hpp>
+#include <uptempo/memory/pool.hpp>
+#include <uptempo/runtime/agent.hpp>
+#include <uptempo/runtime/description.hpp>
+#include <uptempo/runtime/signal.hpp>
 
 namespace uptempo::detail {
 namespace {

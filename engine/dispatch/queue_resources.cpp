@@ -1,4 +1,4 @@
-#include "engine/dispatch/queue_resources.hpp"
+#include <uptempo/dispatch/queue_resources.hpp>
 
 #include <fmt/format.h>
 #include <hsa/hsa_ext_amd.h>
@@ -6,9 +6,9 @@
 #include <bit>
 #include <utility>
 
-#include "aql/amd_abi.hpp"
-#include "engine/completion/waiter.hpp"
-#include "engine/runtime/error.hpp"
+#include <uptempo/aql/amd_abi.hpp>
+#include <uptempo/completion/waiter.hpp>
+#include <uptempo/runtime/error.hpp>
 
 namespace uptempo::detail {
 namespace {

@@ -18,22 +18,22 @@
 #include <string>
 #include <vector>
 
-#include "aql/writer.hpp"
-#include "engine/completion/timeline.hpp"
-#include "engine/completion/timeline_watch.hpp"
-#include "engine/completion/waiter.hpp"
-#include "engine/dispatch/flight/flight_log.hpp"
-#include "engine/dispatch/flight/flight_recorder.hpp"
-#include "engine/dispatch/hardware_queue.hpp"
-#include "engine/dispatch/pools/gauge.hpp"
-#include "engine/dispatch/pools/kernarg_pool.hpp"
-#include "engine/dispatch/pools/signal_pool.hpp"
-#include "engine/dispatch/queue.hpp"
-#include "engine/memory/kernarg_memory.hpp"
-#include "engine/program/argument_layout.hpp"
-#include "engine/runtime/counters.hpp"
-#include "engine/runtime/ring_access.hpp"
-#include "engine/runtime/session.hpp"
+#include <uptempo/aql/writer.hpp>
+#include <uptempo/completion/timeline.hpp>
+#include <uptempo/completion/timeline_watch.hpp>
+#include <uptempo/completion/waiter.hpp>
+#include <uptempo/dispatch/flight/flight_log.hpp>
+#include <uptempo/dispatch/flight/flight_recorder.hpp>
+#include <uptempo/dispatch/hardware_queue.hpp>
+#include <uptempo/dispatch/pools/gauge.hpp>
+#include <uptempo/dispatch/pools/kernarg_pool.hpp>
+#include <uptempo/dispatch/pools/signal_pool.hpp>
+#include <uptempo/dispatch/queue.hpp>
+#include <uptempo/memory/kernarg_memory.hpp>
+#include <uptempo/program/argument_layout.hpp>
+#include <uptempo/runtime/counters.hpp>
+#include <uptempo/runtime/ring_access.hpp>
+#include <uptempo/runtime/session.hpp>
 
 namespace uptempo::detail {
 

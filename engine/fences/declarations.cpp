@@ -1,10 +1,10 @@
-#include "engine/fences/declarations.hpp"
+#include <uptempo/fences/declarations.hpp>
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "engine/runtime/error.hpp"
+#include <uptempo/runtime/error.hpp>
 
 namespace uptempo::detail {
 namespace {

@@ -12,7 +12,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "aql/packet.hpp"
+#include <uptempo/aql/packet.hpp>
 
 namespace uptempo {
 

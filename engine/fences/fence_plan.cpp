@@ -1,13 +1,13 @@
-#include "engine/fences/fence_plan.hpp"
+#include <uptempo/fences/fence_plan.hpp>
 
 #include <fmt/format.h>
 
 #include <iterator>
 #include <utility>
 
-#include "aql/text.hpp"
-#include "engine/fences/fence_planner.hpp"
-#include "engine/runtime/agent.hpp"
+#include <uptempo/aql/text.hpp>
+#include <uptempo/fences/fence_planner.hpp>
+#include <uptempo/runtime/agent.hpp>
 
 namespace uptempo {
 namespace {

@@ -63,9 +63,9 @@
 #include <string>
 #include <vector>
 
-#include "aql/packet.hpp"
-#include "engine/fences/declarations.hpp"
-#include "engine/runtime/agent.hpp"
+#include <uptempo/aql/packet.hpp>
+#include <uptempo/fences/declarations.hpp>
+#include <uptempo/runtime/agent.hpp>
 
 namespace uptempo {
 

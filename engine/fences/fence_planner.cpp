@@ -1,4 +1,4 @@
-#include "engine/fences/fence_planner.hpp"
+#include <uptempo/fences/fence_planner.hpp>
 
 #include <algorithm>
 #include <utility>

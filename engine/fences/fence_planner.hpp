@@ -18,9 +18,9 @@
 #include <span>
 #include <vector>
 
-#include "engine/fences/declarations.hpp"
-#include "engine/fences/fence_plan.hpp"
-#include "engine/fences/fence_relations.hpp"
+#include <uptempo/fences/declarations.hpp>
+#include <uptempo/fences/fence_plan.hpp>
+#include <uptempo/fences/fence_relations.hpp>
 
 namespace uptempo::detail {
 

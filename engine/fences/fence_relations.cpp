@@ -1,4 +1,4 @@
-#include "engine/fences/fence_relations.hpp"
+#include <uptempo/fences/fence_relations.hpp>
 
 #include <algorithm>
 #include <utility>

@@ -12,7 +12,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "engine/fences/declarations.hpp"
+#include <uptempo/fences/declarations.hpp>
 
 namespace uptempo::detail {
 

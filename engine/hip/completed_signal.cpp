@@ -1,8 +1,8 @@
-#include "engine/hip/completed_signal.hpp"
+#include <uptempo/hip/completed_signal.hpp>
 
 #include <utility>
 
-#include "engine/completion/completion_thread.hpp"
+#include <uptempo/completion/completion_thread.hpp>
 
 namespace uptempo::detail {
 

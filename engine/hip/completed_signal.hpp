@@ -10,9 +10,9 @@
 
 #include <cstdint>
 
-#include "engine/completion/completion.hpp"
-#include "engine/completion/detail/awaited.hpp"
-#include "engine/completion/timeline.hpp"
+#include <uptempo/completion/completion.hpp>
+#include <uptempo/completion/detail/awaited.hpp>
+#include <uptempo/completion/timeline.hpp>
 
 namespace uptempo::detail {
 

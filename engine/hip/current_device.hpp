@@ -4,8 +4,8 @@
 // Thread safety: belongs to the thread that created it.
 #pragma once
 
-#include "engine/hip/api/hip_api.hpp"
-#include "engine/hip/status.hpp"
+#include <uptempo/hip/api/hip_api.hpp>
+#include <uptempo/hip/status.hpp>
 
 namespace uptempo::hip {
 

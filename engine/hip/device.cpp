@@ -1,4 +1,4 @@
-#include "engine/hip/device.hpp"
+#include <uptempo/hip/device.hpp>
 
 #include <fmt/format.h>
 
@@ -11,11 +11,11 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/hip/device_agent.hpp"
-#include "engine/hip/per_device.hpp"
-#include "engine/hip/status.hpp"
-#include "engine/runtime/error.hpp"
-#include "engine/runtime/session.hpp"
+#include <uptempo/hip/device_agent.hpp>
+#include <uptempo/hip/per_device.hpp>
+#include <uptempo/hip/status.hpp>
+#include <uptempo/runtime/error.hpp>
+#include <uptempo/runtime/session.hpp>
 
 namespace uptempo::hip {
 namespace {

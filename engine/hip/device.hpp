@@ -5,8 +5,8 @@
 // Thread safety: any thread. Cost: for set-up.
 #pragma once
 
-#include "engine/runtime/agent.hpp"
-#include "engine/runtime/runtime.hpp"
+#include <uptempo/runtime/agent.hpp>
+#include <uptempo/runtime/runtime.hpp>
 
 namespace uptempo::hip {
 

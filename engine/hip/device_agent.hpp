@@ -1,7 +1,7 @@
 // The agent of a HIP device without a Runtime. Private to engine/hip. Thread safety: any thread.
 #pragma once
 
-#include "engine/runtime/agent.hpp"
+#include <uptempo/runtime/agent.hpp>
 
 namespace uptempo::hip {
 

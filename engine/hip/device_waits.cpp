@@ -1,12 +1,12 @@
-#include "engine/hip/device_waits.hpp"
+#include <uptempo/hip/device_waits.hpp>
 
 #include <utility>
 
-#include "aql/packet.hpp"
-#include "engine/hip/current_device.hpp"
-#include "engine/hip/device_agent.hpp"
-#include "engine/hip/per_device.hpp"
-#include "engine/runtime/error.hpp"
+#include <uptempo/aql/packet.hpp>
+#include <uptempo/hip/current_device.hpp>
+#include <uptempo/hip/device_agent.hpp>
+#include <uptempo/hip/per_device.hpp>
+#include <uptempo/runtime/error.hpp>
 
 namespace uptempo::hip {
 namespace {

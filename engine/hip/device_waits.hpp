@@ -19,11 +19,11 @@
 #include <mutex>
 #include <optional>
 
-#include "engine/completion/lent_signal.hpp"
-#include "engine/dispatch/batch_submitter.hpp"
-#include "engine/dispatch/queue.hpp"
-#include "engine/hip/words.hpp"
-#include "engine/runtime/session.hpp"
+#include <uptempo/completion/lent_signal.hpp>
+#include <uptempo/dispatch/batch_submitter.hpp>
+#include <uptempo/dispatch/queue.hpp>
+#include <uptempo/hip/words.hpp>
+#include <uptempo/runtime/session.hpp>
 
 namespace uptempo::hip {
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
-#include "engine/hip/kernel.hpp"
-#include "engine/hip/loaded_code.hpp"
+#include <uptempo/hip/kernel.hpp>
+#include <uptempo/hip/loaded_code.hpp>
 
 namespace uptempo::hip {
 

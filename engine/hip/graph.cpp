@@ -1,4 +1,4 @@
-#include "engine/hip/graph.hpp"
+#include <uptempo/hip/graph.hpp>
 
 #include <fmt/format.h>
 
@@ -10,17 +10,17 @@
 #include <utility>
 #include <vector>
 
-#include "engine/dispatch/batch_submitter.hpp"
-#include "engine/hip/device_agent.hpp"
-#include "engine/hip/graph/graph_memory.hpp"
-#include "engine/hip/graph/graph_order.hpp"
-#include "engine/hip/graph/graph_transfers.hpp"
-#include "engine/hip/graph_nodes.hpp"
-#include "engine/hip/graph_text.hpp"
-#include "engine/hip/known_kernels.hpp"
-#include "engine/hip/wait.hpp"
-#include "engine/runtime/error.hpp"
-#include "engine/stream/copy/transfer_kernels.hpp"
+#include <uptempo/dispatch/batch_submitter.hpp>
+#include <uptempo/hip/device_agent.hpp>
+#include <uptempo/hip/graph/graph_memory.hpp>
+#include <uptempo/hip/graph/graph_order.hpp>
+#include <uptempo/hip/graph/graph_transfers.hpp>
+#include <uptempo/hip/graph_nodes.hpp>
+#include <uptempo/hip/graph_text.hpp>
+#include <uptempo/hip/known_kernels.hpp>
+#include <uptempo/hip/wait.hpp>
+#include <uptempo/runtime/error.hpp>
+#include <uptempo/stream/copy/transfer_kernels.hpp>
 
 namespace uptempo::hip {
 namespace {

@@ -64,11 +64,11 @@
 #include <optional>
 #include <span>
 
-#include "engine/completion/completion.hpp"
-#include "engine/dispatch/queue.hpp"
-#include "engine/hip/api/hip_api.hpp"
-#include "engine/hip/kernel.hpp"
-#include "engine/recording/recording.hpp"
+#include <uptempo/completion/completion.hpp>
+#include <uptempo/dispatch/queue.hpp>
+#include <uptempo/hip/api/hip_api.hpp>
+#include <uptempo/hip/kernel.hpp>
+#include <uptempo/recording/recording.hpp>
 
 namespace uptempo::hip {
 

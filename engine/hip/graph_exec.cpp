@@ -1,10 +1,10 @@
-#include "engine/hip/graph_exec.hpp"
+#include <uptempo/hip/graph_exec.hpp>
 
 #include <utility>
 
-#include "engine/dispatch/batch_submitter.hpp"
-#include "engine/hip/device.hpp"
-#include "engine/hip/wait.hpp"
+#include <uptempo/dispatch/batch_submitter.hpp>
+#include <uptempo/hip/device.hpp>
+#include <uptempo/hip/wait.hpp>
 
 namespace uptempo::hip {
 

@@ -25,11 +25,11 @@
 
 #include <memory>
 
-#include "engine/completion/completion.hpp"
-#include "engine/dispatch/queue.hpp"
-#include "engine/hip/api/hip_api.hpp"
-#include "engine/hip/graph.hpp"
-#include "engine/runtime/runtime.hpp"
+#include <uptempo/completion/completion.hpp>
+#include <uptempo/dispatch/queue.hpp>
+#include <uptempo/hip/api/hip_api.hpp>
+#include <uptempo/hip/graph.hpp>
+#include <uptempo/runtime/runtime.hpp>
 
 namespace uptempo::hip {
 

@@ -1,12 +1,12 @@
-#include "engine/hip/graph_nodes.hpp"
+#include <uptempo/hip/graph_nodes.hpp>
 
 #include <fmt/format.h>
 
 #include <map>
 #include <optional>
 
-#include "engine/hip/graph/graph_error.hpp"
-#include "engine/hip/status.hpp"
+#include <uptempo/hip/graph/graph_error.hpp>
+#include <uptempo/hip/status.hpp>
 
 namespace uptempo::hip {
 namespace {

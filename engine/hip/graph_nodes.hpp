@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "engine/hip/api/hip_api.hpp"
-#include "engine/hip/graph/graph_order.hpp"
-#include "engine/hip/graph_text.hpp"
+#include <uptempo/hip/api/hip_api.hpp>
+#include <uptempo/hip/graph/graph_order.hpp>
+#include <uptempo/hip/graph_text.hpp>
 
 namespace uptempo::hip {
 

@@ -1,4 +1,4 @@
-#include "engine/hip/graph_text.hpp"
+#include <uptempo/hip/graph_text.hpp>
 
 #include <dlfcn.h>
 #include <fmt/format.h>
@@ -12,8 +12,8 @@
 #include <string>
 #include <system_error>
 
-#include "engine/hip/graph/graph_error.hpp"
-#include "engine/hip/status.hpp"
+#include <uptempo/hip/graph/graph_error.hpp>
+#include <uptempo/hip/status.hpp>
 
 namespace uptempo::hip {
 namespace {

@@ -20,7 +20,7 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "engine/hip/api/hip_api.hpp"
+#include <uptempo/hip/api/hip_api.hpp>
 
 namespace uptempo::hip {
 

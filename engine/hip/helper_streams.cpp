@@ -1,11 +1,11 @@
-#include "engine/hip/helper_streams.hpp"
+#include <uptempo/hip/helper_streams.hpp>
 
 #include <memory>
 
-#include "engine/hip/current_device.hpp"
-#include "engine/hip/per_device.hpp"
-#include "engine/hip/status.hpp"
-#include "engine/hip/stream_check.hpp"
+#include <uptempo/hip/current_device.hpp>
+#include <uptempo/hip/per_device.hpp>
+#include <uptempo/hip/status.hpp>
+#include <uptempo/hip/stream_check.hpp>
 
 namespace uptempo::hip {
 

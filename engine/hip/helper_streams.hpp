@@ -9,7 +9,7 @@
 #include <cstddef>
 #include <mutex>
 
-#include "engine/hip/api/hip_api.hpp"
+#include <uptempo/hip/api/hip_api.hpp>
 
 namespace uptempo::hip {
 

@@ -1,10 +1,10 @@
 // Public headers of uptempo::hip: what a HIP program needs to dispatch its own kernels, on its own
 // memory and beside its own streams, with Uptempo. An optional library, built where HIP is
-// installed; engine/uptempo.hpp and the library uptempo::engine know nothing of HIP.
+// installed; uptempo/uptempo.hpp and the library uptempo::engine know nothing of HIP.
 #pragma once
 
-#include "engine/hip/device.hpp"
-#include "engine/hip/graph.hpp"
-#include "engine/hip/graph_exec.hpp"
-#include "engine/hip/kernel.hpp"
-#include "engine/hip/wait.hpp"
+#include <uptempo/hip/device.hpp>
+#include <uptempo/hip/graph.hpp>
+#include <uptempo/hip/graph_exec.hpp>
+#include <uptempo/hip/kernel.hpp>
+#include <uptempo/hip/wait.hpp>

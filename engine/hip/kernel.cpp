@@ -1,4 +1,4 @@
-#include "engine/hip/kernel.hpp"
+#include <uptempo/hip/kernel.hpp>
 
 #include <dlfcn.h>
 #include <fmt/format.h>
@@ -9,13 +9,13 @@
 #include <utility>
 #include <vector>
 
-#include "engine/hip/device_agent.hpp"
-#include "engine/hip/found_kernel.hpp"
-#include "engine/hip/loaded_code.hpp"
-#include "engine/hip/status.hpp"
-#include "engine/program/kernel_names.hpp"
-#include "engine/program/loaded_kernel.hpp"
-#include "engine/runtime/error.hpp"
+#include <uptempo/hip/device_agent.hpp>
+#include <uptempo/hip/found_kernel.hpp>
+#include <uptempo/hip/loaded_code.hpp>
+#include <uptempo/hip/status.hpp>
+#include <uptempo/program/kernel_names.hpp>
+#include <uptempo/program/loaded_kernel.hpp>
+#include <uptempo/runtime/error.hpp>
 
 namespace uptempo::hip {
 namespace {

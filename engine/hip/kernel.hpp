@@ -37,9 +37,9 @@
 #include <span>
 #include <utility>
 
-#include "engine/hip/api/hip_api.hpp"
-#include "engine/program/arguments.hpp"
-#include "engine/program/program.hpp"
+#include <uptempo/hip/api/hip_api.hpp>
+#include <uptempo/program/arguments.hpp>
+#include <uptempo/program/program.hpp>
 
 namespace uptempo::hip {
 

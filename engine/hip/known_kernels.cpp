@@ -1,9 +1,9 @@
-#include "engine/hip/known_kernels.hpp"
+#include <uptempo/hip/known_kernels.hpp>
 
 #include <string>
 
-#include "engine/hip/device_agent.hpp"
-#include "engine/hip/found_kernel.hpp"
+#include <uptempo/hip/device_agent.hpp>
+#include <uptempo/hip/found_kernel.hpp>
 
 namespace uptempo::hip {
 

@@ -14,8 +14,8 @@
 #include <memory>
 #include <tuple>
 
-#include "engine/hip/kernel.hpp"
-#include "engine/hip/loaded_code.hpp"
+#include <uptempo/hip/kernel.hpp>
+#include <uptempo/hip/loaded_code.hpp>
 
 namespace uptempo::hip {
 

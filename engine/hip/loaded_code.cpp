@@ -1,4 +1,4 @@
-#include "engine/hip/loaded_code.hpp"
+#include <uptempo/hip/loaded_code.hpp>
 
 #include <elf.h>
 #include <fcntl.h>
@@ -12,8 +12,8 @@
 #include <optional>
 #include <string_view>
 
-#include "engine/runtime/error.hpp"
-#include "engine/runtime/session.hpp"
+#include <uptempo/runtime/error.hpp>
+#include <uptempo/runtime/session.hpp>
 
 namespace uptempo::hip {
 namespace {

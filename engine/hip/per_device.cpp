@@ -1,8 +1,8 @@
-#include "engine/hip/per_device.hpp"
+#include <uptempo/hip/per_device.hpp>
 
 #include <fmt/format.h>
 
-#include "engine/runtime/error.hpp"
+#include <uptempo/runtime/error.hpp>
 
 namespace uptempo::hip {
 

@@ -1,8 +1,8 @@
-#include "engine/hip/status.hpp"
+#include <uptempo/hip/status.hpp>
 
 #include <fmt/format.h>
 
-#include "engine/runtime/error.hpp"
+#include <uptempo/runtime/error.hpp>
 
 namespace uptempo::hip {
 

@@ -5,8 +5,8 @@
 
 #include <string_view>
 
-#include "engine/hip/api/hip_api.hpp"
-#include "engine/runtime/error.hpp"
+#include <uptempo/hip/api/hip_api.hpp>
+#include <uptempo/runtime/error.hpp>
 
 namespace uptempo::hip {
 

@@ -1,10 +1,10 @@
-#include "engine/hip/stream_check.hpp"
+#include <uptempo/hip/stream_check.hpp>
 
 #include <fmt/format.h>
 
-#include "engine/hip/device_agent.hpp"
-#include "engine/hip/status.hpp"
-#include "engine/runtime/error.hpp"
+#include <uptempo/hip/device_agent.hpp>
+#include <uptempo/hip/status.hpp>
+#include <uptempo/runtime/error.hpp>
 
 namespace uptempo::hip {
 namespace {

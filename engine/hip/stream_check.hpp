@@ -3,8 +3,8 @@
 // Thread safety: any thread. Cost: a few calls of HIP that only read.
 #pragma once
 
-#include "engine/hip/api/hip_api.hpp"
-#include "engine/runtime/agent.hpp"
+#include <uptempo/hip/api/hip_api.hpp>
+#include <uptempo/runtime/agent.hpp>
 
 namespace uptempo::hip {
 

@@ -1,20 +1,20 @@
-#include "engine/hip/wait.hpp"
+#include <uptempo/hip/wait.hpp>
 
 #include <fmt/format.h>
 
 #include <optional>
 #include <utility>
 
-#include "aql/packet.hpp"
-#include "engine/dispatch/batch_submitter.hpp"
-#include "engine/hip/completed_signal.hpp"
-#include "engine/hip/current_device.hpp"
-#include "engine/hip/device_waits.hpp"
-#include "engine/hip/helper_streams.hpp"
-#include "engine/hip/status.hpp"
-#include "engine/hip/stream_check.hpp"
-#include "engine/hip/words.hpp"
-#include "engine/runtime/error.hpp"
+#include <uptempo/aql/packet.hpp>
+#include <uptempo/dispatch/batch_submitter.hpp>
+#include <uptempo/hip/completed_signal.hpp>
+#include <uptempo/hip/current_device.hpp>
+#include <uptempo/hip/device_waits.hpp>
+#include <uptempo/hip/helper_streams.hpp>
+#include <uptempo/hip/status.hpp>
+#include <uptempo/hip/stream_check.hpp>
+#include <uptempo/hip/words.hpp>
+#include <uptempo/runtime/error.hpp>
 
 namespace uptempo::hip {
 namespace {

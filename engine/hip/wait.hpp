@@ -51,9 +51,9 @@
 // called: it frees the words.
 #pragma once
 
-#include "engine/dispatch/queue.hpp"
-#include "engine/hip/api/hip_api.hpp"
-#include "engine/stream/stream.hpp"
+#include <uptempo/dispatch/queue.hpp>
+#include <uptempo/hip/api/hip_api.hpp>
+#include <uptempo/stream/stream.hpp>
 
 namespace uptempo::hip {
 

@@ -1,4 +1,4 @@
-#include "engine/hip/words.hpp"
+#include <uptempo/hip/words.hpp>
 
 #include <fmt/format.h>
 #include <hsa/amd_hsa_signal.h>
@@ -9,11 +9,11 @@
 #include <string_view>
 #include <utility>
 
-#include "aql/amd_abi.hpp"
-#include "engine/hip/current_device.hpp"
-#include "engine/hip/per_device.hpp"
-#include "engine/hip/status.hpp"
-#include "engine/runtime/error.hpp"
+#include <uptempo/aql/amd_abi.hpp>
+#include <uptempo/hip/current_device.hpp>
+#include <uptempo/hip/per_device.hpp>
+#include <uptempo/hip/status.hpp>
+#include <uptempo/runtime/error.hpp>
 
 namespace uptempo::hip {
 namespace {

@@ -30,9 +30,9 @@
 #include <optional>
 #include <vector>
 
-#include "engine/completion/completion.hpp"
-#include "engine/hip/api/hip_api.hpp"
-#include "engine/hip/completed_signal.hpp"
+#include <uptempo/completion/completion.hpp>
+#include <uptempo/hip/api/hip_api.hpp>
+#include <uptempo/hip/completed_signal.hpp>
 
 namespace uptempo::hip {
 

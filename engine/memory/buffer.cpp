@@ -1,4 +1,4 @@
-#include "engine/memory/buffer.hpp"
+#include <uptempo/memory/buffer.hpp>
 
 #include <fmt/format.h>
 
@@ -11,11 +11,11 @@
 #include <string>
 #include <vector>
 
-#include "engine/memory/pool.hpp"
-#include "engine/runtime/amd_extension.hpp"
-#include "engine/runtime/counters.hpp"
-#include "engine/runtime/error.hpp"
-#include "engine/runtime/session.hpp"
+#include <uptempo/memory/pool.hpp>
+#include <uptempo/runtime/amd_extension.hpp>
+#include <uptempo/runtime/counters.hpp>
+#include <uptempo/runtime/error.hpp>
+#include <uptempo/runtime/session.hpp>
 
 namespace uptempo {
 namespace {

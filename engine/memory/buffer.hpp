@@ -36,8 +36,8 @@
 #include <type_traits>
 #include <utility>
 
-#include "engine/runtime/agent.hpp"
-#include "engine/runtime/owned.hpp"
+#include <uptempo/runtime/agent.hpp>
+#include <uptempo/runtime/owned.hpp>
 
 namespace uptempo {
 

@@ -1,10 +1,10 @@
-#include "engine/memory/host_pin.hpp"
+#include <uptempo/memory/host_pin.hpp>
 
 #include <fmt/format.h>
 #include <hsa/hsa_ext_amd.h>
 
-#include "engine/runtime/counters.hpp"
-#include "engine/runtime/error.hpp"
+#include <uptempo/runtime/counters.hpp>
+#include <uptempo/runtime/error.hpp>
 
 namespace uptempo {
 

@@ -10,8 +10,8 @@
 #include <cstddef>
 #include <memory>
 
-#include "engine/runtime/agent.hpp"
-#include "engine/runtime/session.hpp"
+#include <uptempo/runtime/agent.hpp>
+#include <uptempo/runtime/session.hpp>
 
 namespace uptempo {
 

@@ -1,4 +1,4 @@
-#include "engine/memory/kernarg_memory.hpp"
+#include <uptempo/memory/kernarg_memory.hpp>
 
 #include <new>
 

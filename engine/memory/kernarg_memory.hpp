@@ -10,10 +10,10 @@
 #include <memory>
 #include <span>
 
-#include "aql/store_fence.hpp"
-#include "engine/memory/buffer.hpp"
-#include "engine/memory/kernarg_placement.hpp"
-#include "engine/runtime/counters.hpp"
+#include <uptempo/aql/store_fence.hpp>
+#include <uptempo/memory/buffer.hpp>
+#include <uptempo/memory/kernarg_placement.hpp>
+#include <uptempo/runtime/counters.hpp>
 
 namespace uptempo::detail {
 

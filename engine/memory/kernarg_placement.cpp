@@ -1,4 +1,4 @@
-#include "engine/memory/kernarg_placement.hpp"
+#include <uptempo/memory/kernarg_placement.hpp>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <array>
 
-#include "engine/memory/buffer.hpp"
-#include "engine/runtime/error.hpp"
+#include <uptempo/memory/buffer.hpp>
+#include <uptempo/runtime/error.hpp>
 
 namespace uptempo {
 namespace {

@@ -42,7 +42,7 @@
 #include <string>
 #include <string_view>
 
-#include "engine/runtime/agent.hpp"
+#include <uptempo/runtime/agent.hpp>
 
 namespace uptempo {
 

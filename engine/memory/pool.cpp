@@ -1,4 +1,4 @@
-#include "engine/memory/pool.hpp"
+#include <uptempo/memory/pool.hpp>
 
 #include <fmt/format.h>
 
@@ -6,9 +6,9 @@
 #include <limits>
 #include <tuple>
 
-#include "engine/memory/buffer.hpp"
-#include "engine/runtime/error.hpp"
-#include "engine/runtime/signal.hpp"
+#include <uptempo/memory/buffer.hpp>
+#include <uptempo/runtime/error.hpp>
+#include <uptempo/runtime/signal.hpp>
 
 namespace uptempo {
 namespace {

@@ -31,7 +31,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/runtime/agent.hpp"
+#include <uptempo/runtime/agent.hpp>
 
 namespace uptempo::detail {
 

@@ -1,12 +1,12 @@
-#include "engine/program/argument_layout.hpp"
+#include <uptempo/program/argument_layout.hpp>
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 
-#include "engine/program/metadata.hpp"
-#include "engine/runtime/error.hpp"
+#include <uptempo/program/metadata.hpp>
+#include <uptempo/runtime/error.hpp>
 
 namespace uptempo {
 namespace {

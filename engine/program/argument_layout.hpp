@@ -30,9 +30,9 @@
 #include <utility>
 #include <vector>
 
-#include "aql/packet.hpp"
-#include "engine/program/arguments.hpp"
-#include "engine/program/grid.hpp"
+#include <uptempo/aql/packet.hpp>
+#include <uptempo/program/arguments.hpp>
+#include <uptempo/program/grid.hpp>
 
 namespace uptempo {
 

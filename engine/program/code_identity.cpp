@@ -1,5 +1,5 @@
-#include "engine/program/code_object.hpp"
-#include "engine/program/program.hpp"
+#include <uptempo/program/code_object.hpp>
+#include <uptempo/program/program.hpp>
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "engine/program/code_object.hpp"
+#include <uptempo/program/code_object.hpp>
 
 #include <elf.h>
 #include <fmt/format.h>
@@ -8,9 +8,9 @@
 #include <string_view>
 #include <utility>
 
-#include "engine/program/compressed_bundle.hpp"
-#include "engine/program/elf_file.hpp"
-#include "engine/runtime/error.hpp"
+#include <uptempo/program/compressed_bundle.hpp>
+#include <uptempo/program/elf_file.hpp>
+#include <uptempo/runtime/error.hpp>
 
 namespace uptempo {
 namespace {

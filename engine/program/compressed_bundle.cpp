@@ -1,4 +1,4 @@
-#include "engine/program/compressed_bundle.hpp"
+#include <uptempo/program/compressed_bundle.hpp>
 
 #include <fmt/format.h>
 #include <zstd.h>
@@ -11,8 +11,8 @@
 #include <string>
 #include <string_view>
 
-#include "engine/program/elf_file.hpp"
-#include "engine/runtime/error.hpp"
+#include <uptempo/program/elf_file.hpp>
+#include <uptempo/runtime/error.hpp>
 
 namespace uptempo {
 namespace {

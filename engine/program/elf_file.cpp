@@ -1,4 +1,4 @@
-#include "engine/program/elf_file.hpp"
+#include <uptempo/program/elf_file.hpp>
 
 #include <fmt/format.h>
 
@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "engine/runtime/error.hpp"
+#include <uptempo/runtime/error.hpp>
 
 namespace uptempo::detail {
 namespace {

@@ -30,7 +30,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "aql/packet.hpp"
+#include <uptempo/aql/packet.hpp>
 
 namespace uptempo {
 

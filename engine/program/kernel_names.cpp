@@ -1,4 +1,4 @@
-#include "engine/program/kernel_names.hpp"
+#include <uptempo/program/kernel_names.hpp>
 
 #include <cxxabi.h>
 #include <hsa/hsa_ven_amd_loader.h>

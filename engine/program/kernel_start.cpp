@@ -1,4 +1,4 @@
-#include "engine/program/kernel_start.hpp"
+#include <uptempo/program/kernel_start.hpp>
 
 #include <elf.h>
 #include <fmt/format.h>
@@ -7,10 +7,10 @@
 #include <optional>
 #include <string_view>
 
-#include "engine/program/compressed_bundle.hpp"
-#include "engine/program/elf_file.hpp"
-#include "engine/program/loaded_kernel.hpp"
-#include "engine/runtime/error.hpp"
+#include <uptempo/program/compressed_bundle.hpp>
+#include <uptempo/program/elf_file.hpp>
+#include <uptempo/program/loaded_kernel.hpp>
+#include <uptempo/runtime/error.hpp>
 
 namespace uptempo {
 namespace {

@@ -1,4 +1,4 @@
-#include "engine/program/loaded_kernel.hpp"
+#include <uptempo/program/loaded_kernel.hpp>
 
 #include <elf.h>
 #include <fmt/format.h>
@@ -7,8 +7,8 @@
 #include <string>
 #include <utility>
 
-#include "engine/program/elf_file.hpp"
-#include "engine/runtime/error.hpp"
+#include <uptempo/program/elf_file.hpp>
+#include <uptempo/runtime/error.hpp>
 
 namespace uptempo {
 namespace {

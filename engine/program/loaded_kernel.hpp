@@ -14,10 +14,10 @@
 
 #include <string_view>
 
-#include "engine/program/code_object.hpp"
-#include "engine/program/kernel_start.hpp"
-#include "engine/program/metadata.hpp"
-#include "engine/program/program.hpp"
+#include <uptempo/program/code_object.hpp>
+#include <uptempo/program/kernel_start.hpp>
+#include <uptempo/program/metadata.hpp>
+#include <uptempo/program/program.hpp>
 
 namespace uptempo {
 

@@ -1,4 +1,4 @@
-#include "engine/program/metadata.hpp"
+#include <uptempo/program/metadata.hpp>
 
 #include <fmt/format.h>
 
@@ -6,7 +6,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "engine/runtime/error.hpp"
+#include <uptempo/runtime/error.hpp>
 
 namespace uptempo {
 namespace {

@@ -1,4 +1,4 @@
-#include "engine/program/program.hpp"
+#include <uptempo/program/program.hpp>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -12,13 +12,13 @@
 #include <deque>
 #include <mutex>
 
-#include "engine/program/code_object.hpp"
-#include "engine/program/kernel_names.hpp"
-#include "engine/program/loaded_kernel.hpp"
-#include "engine/runtime/amd_extension.hpp"
-#include "engine/runtime/driver/driver_file.hpp"
-#include "engine/runtime/error.hpp"
-#include "engine/runtime/session.hpp"
+#include <uptempo/program/code_object.hpp>
+#include <uptempo/program/kernel_names.hpp>
+#include <uptempo/program/loaded_kernel.hpp>
+#include <uptempo/runtime/amd_extension.hpp>
+#include <uptempo/runtime/driver/driver_file.hpp>
+#include <uptempo/runtime/error.hpp>
+#include <uptempo/runtime/session.hpp>
 
 namespace uptempo {
 

@@ -37,10 +37,10 @@
 #include <utility>
 #include <vector>
 
-#include "engine/program/argument_layout.hpp"
-#include "engine/program/arguments.hpp"
-#include "engine/program/detail/argument_places.hpp"
-#include "engine/runtime/agent.hpp"
+#include <uptempo/program/argument_layout.hpp>
+#include <uptempo/program/arguments.hpp>
+#include <uptempo/program/detail/argument_places.hpp>
+#include <uptempo/runtime/agent.hpp>
 
 namespace uptempo {
 

@@ -1,4 +1,4 @@
-#include "engine/program/code_object.hpp"
+#include <uptempo/program/code_object.hpp>
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "engine/recording/recorded_blocks.hpp"
+#include <uptempo/recording/recorded_blocks.hpp>
 
 namespace uptempo::detail {
 

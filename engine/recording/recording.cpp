@@ -1,12 +1,12 @@
-#include "engine/recording/recording.hpp"
+#include <uptempo/recording/recording.hpp>
 
 #include <fmt/format.h>
 
 #include <utility>
 
-#include "engine/dispatch/batch_queue.hpp"
-#include "engine/recording/recording_state.hpp"
-#include "engine/runtime/error.hpp"
+#include <uptempo/dispatch/batch_queue.hpp>
+#include <uptempo/recording/recording_state.hpp>
+#include <uptempo/runtime/error.hpp>
 
 namespace uptempo {
 namespace {

@@ -60,13 +60,13 @@
 #include <tuple>
 #include <type_traits>
 
-#include "engine/completion/completion.hpp"
-#include "engine/dispatch/queue.hpp"
-#include "engine/fences/declarations.hpp"
-#include "engine/fences/fence_plan.hpp"
-#include "engine/program/grid.hpp"
-#include "engine/program/program.hpp"
-#include "engine/runtime/error.hpp"
+#include <uptempo/completion/completion.hpp>
+#include <uptempo/dispatch/queue.hpp>
+#include <uptempo/fences/declarations.hpp>
+#include <uptempo/fences/fence_plan.hpp>
+#include <uptempo/program/grid.hpp>
+#include <uptempo/program/program.hpp>
+#include <uptempo/runtime/error.hpp>
 
 namespace uptempo {
 

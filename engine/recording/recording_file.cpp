@@ -1,4 +1,4 @@
-#include "engine/recording/recording_file.hpp"
+#include <uptempo/recording/recording_file.hpp>
 
 #include <fmt/format.h>
 
@@ -12,10 +12,10 @@
 #include <string_view>
 #include <utility>
 
-#include "aql/whole_file.hpp"
-#include "engine/program/code_object.hpp"
-#include "engine/recording/recording_payload.hpp"
-#include "engine/runtime/error.hpp"
+#include <uptempo/aql/whole_file.hpp>
+#include <uptempo/program/code_object.hpp>
+#include <uptempo/recording/recording_payload.hpp>
+#include <uptempo/runtime/error.hpp>
 
 namespace uptempo {
 namespace {

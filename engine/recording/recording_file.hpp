@@ -62,8 +62,8 @@
 #include <variant>
 #include <vector>
 
-#include "engine/program/program.hpp"
-#include "engine/recording/recording.hpp"
+#include <uptempo/program/program.hpp>
+#include <uptempo/recording/recording.hpp>
 
 namespace uptempo {
 

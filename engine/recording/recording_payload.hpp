@@ -32,8 +32,8 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/recording/recording_file.hpp"
-#include "engine/recording/recording_state.hpp"
+#include <uptempo/recording/recording_file.hpp>
+#include <uptempo/recording/recording_state.hpp>
 
 namespace uptempo::detail {
 

@@ -7,8 +7,8 @@
 #include <utility>
 #include <variant>
 
-#include "engine/recording/recording_payload.hpp"
-#include "engine/runtime/error.hpp"
+#include <uptempo/recording/recording_payload.hpp>
+#include <uptempo/runtime/error.hpp>
 
 namespace uptempo::detail {
 namespace {

@@ -1,4 +1,4 @@
-#include "engine/recording/recording_state.hpp"
+#include <uptempo/recording/recording_state.hpp>
 
 #include <fmt/format.h>
 
@@ -6,10 +6,10 @@
 #include <atomic>
 #include <mutex>
 
-#include "engine/completion/waiter.hpp"
-#include "engine/runtime/agent.hpp"
-#include "engine/runtime/error.hpp"
-#include "engine/runtime/session.hpp"
+#include <uptempo/completion/waiter.hpp>
+#include <uptempo/runtime/agent.hpp>
+#include <uptempo/runtime/error.hpp>
+#include <uptempo/runtime/session.hpp>
 
 namespace uptempo::detail {
 namespace {

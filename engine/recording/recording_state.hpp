@@ -15,17 +15,17 @@
 #include <string>
 #include <vector>
 
-#include "engine/completion/timeline.hpp"
-#include "engine/dispatch/batch_queue.hpp"
-#include "engine/dispatch/detail/dispatch_shape.hpp"
-#include "engine/dispatch/detail/publication.hpp"
-#include "engine/memory/kernarg_memory.hpp"
-#include "engine/program/grid.hpp"
-#include "engine/program/program.hpp"
-#include "engine/recording/recorded_blocks.hpp"
-#include "engine/recording/recording.hpp"
-#include "engine/runtime/agent.hpp"
-#include "engine/runtime/session.hpp"
+#include <uptempo/completion/timeline.hpp>
+#include <uptempo/dispatch/batch_queue.hpp>
+#include <uptempo/dispatch/detail/dispatch_shape.hpp>
+#include <uptempo/dispatch/detail/publication.hpp>
+#include <uptempo/memory/kernarg_memory.hpp>
+#include <uptempo/program/grid.hpp>
+#include <uptempo/program/program.hpp>
+#include <uptempo/recording/recorded_blocks.hpp>
+#include <uptempo/recording/recording.hpp>
+#include <uptempo/runtime/agent.hpp>
+#include <uptempo/runtime/session.hpp>
 
 namespace uptempo::detail {
 

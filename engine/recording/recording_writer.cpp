@@ -6,8 +6,8 @@
 #include <span>
 #include <utility>
 
-#include "engine/recording/recording_payload.hpp"
-#include "engine/runtime/error.hpp"
+#include <uptempo/recording/recording_payload.hpp>
+#include <uptempo/runtime/error.hpp>
 
 namespace uptempo::detail {
 namespace {

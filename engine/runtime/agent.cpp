@@ -1,4 +1,4 @@
-#include "engine/runtime/agent.hpp"
+#include <uptempo/runtime/agent.hpp>
 
 #include <fmt/format.h>
 #include <hsa/hsa_ext_amd.h>
@@ -8,8 +8,8 @@
 #include <bit>
 #include <cstring>
 
-#include "engine/runtime/error.hpp"
-#include "engine/runtime/session.hpp"
+#include <uptempo/runtime/error.hpp>
+#include <uptempo/runtime/session.hpp>
 
 namespace uptempo {
 namespace {

@@ -1,4 +1,4 @@
-#include "engine/runtime/counters.hpp"
+#include <uptempo/runtime/counters.hpp>
 
 #include <mutex>
 

@@ -1,14 +1,14 @@
-#include "engine/runtime/description.hpp"
+#include <uptempo/runtime/description.hpp>
 
 #include <dlfcn.h>
 #include <fmt/format.h>
 #include <hsa/hsa_ext_amd.h>
 
-#include "engine/runtime/amd_extension.hpp"
-#include "engine/runtime/ring_access.hpp"
-#include "engine/runtime/runtime.hpp"
-#include "engine/runtime/session.hpp"
-#include "engine/runtime/signal.hpp"
+#include <uptempo/runtime/amd_extension.hpp>
+#include <uptempo/runtime/ring_access.hpp>
+#include <uptempo/runtime/runtime.hpp>
+#include <uptempo/runtime/session.hpp>
+#include <uptempo/runtime/signal.hpp>
 
 namespace uptempo {
 namespace {

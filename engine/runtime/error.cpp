@@ -1,4 +1,4 @@
-#include "engine/runtime/error.hpp"
+#include <uptempo/runtime/error.hpp>
 
 #include <fmt/format.h>
 #include <hsa/hsa_ext_amd.h>
@@ -7,8 +7,8 @@
 #include <new>
 #include <utility>
 
-#include "aql/printable.hpp"
-#include "engine/runtime/session.hpp"
+#include <uptempo/aql/printable.hpp>
+#include <uptempo/runtime/session.hpp>
 
 namespace uptempo {
 namespace {

@@ -1,4 +1,4 @@
-#include "engine/runtime/agent.hpp"
+#include <uptempo/runtime/agent.hpp>
 
 #include <fmt/format.h>
 

@@ -5,8 +5,8 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/runtime/error.hpp"
-#include "engine/runtime/session.hpp"
+#include <uptempo/runtime/error.hpp>
+#include <uptempo/runtime/session.hpp>
 
 namespace uptempo::detail {
 namespace {

@@ -1,4 +1,4 @@
-#include "engine/runtime/ring_access.hpp"
+#include <uptempo/runtime/ring_access.hpp>
 
 #include <dlfcn.h>
 #include <fmt/format.h>
@@ -7,7 +7,7 @@
 #include <memory>
 #include <string_view>
 
-#include "engine/runtime/table_jump.hpp"
+#include <uptempo/runtime/table_jump.hpp>
 
 namespace uptempo {
 namespace {

@@ -23,7 +23,7 @@
 #include <cstdint>
 #include <string>
 
-#include "aql/amd_abi.hpp"
+#include <uptempo/aql/amd_abi.hpp>
 
 namespace uptempo {
 

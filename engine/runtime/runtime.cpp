@@ -1,12 +1,12 @@
-#include "engine/runtime/runtime.hpp"
+#include <uptempo/runtime/runtime.hpp>
 
 #include <fmt/format.h>
 
 #include <optional>
 #include <utility>
 
-#include "engine/runtime/error.hpp"
-#include "engine/runtime/session.hpp"
+#include <uptempo/runtime/error.hpp>
+#include <uptempo/runtime/session.hpp>
 
 namespace uptempo {
 namespace {

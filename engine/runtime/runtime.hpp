@@ -33,7 +33,7 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/runtime/agent.hpp"
+#include <uptempo/runtime/agent.hpp>
 
 namespace uptempo {
 

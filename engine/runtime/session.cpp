@@ -1,4 +1,4 @@
-#include "engine/runtime/session.hpp"
+#include <uptempo/runtime/session.hpp>
 
 #include <fmt/format.h>
 #include <pthread.h>
@@ -7,10 +7,10 @@
 #include <cstring>
 #include <utility>
 
-#include "engine/runtime/amd_extension.hpp"
-#include "engine/runtime/counters.hpp"
-#include "engine/runtime/driver/hardware_exceptions.hpp"
-#include "engine/runtime/error.hpp"
+#include <uptempo/runtime/amd_extension.hpp>
+#include <uptempo/runtime/counters.hpp>
+#include <uptempo/runtime/driver/hardware_exceptions.hpp>
+#include <uptempo/runtime/error.hpp>
 
 namespace uptempo {
 namespace {

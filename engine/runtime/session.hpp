@@ -30,7 +30,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/runtime/owned.hpp"
+#include <uptempo/runtime/owned.hpp>
 
 namespace uptempo {
 

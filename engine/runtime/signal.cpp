@@ -1,4 +1,4 @@
-#include "engine/runtime/signal.hpp"
+#include <uptempo/runtime/signal.hpp>
 
 #include <fmt/format.h>
 #include <hsa/hsa_ext_amd.h>
@@ -6,10 +6,10 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "aql/amd_abi.hpp"
-#include "engine/runtime/counters.hpp"
-#include "engine/runtime/error.hpp"
-#include "engine/runtime/session.hpp"
+#include <uptempo/aql/amd_abi.hpp>
+#include <uptempo/runtime/counters.hpp>
+#include <uptempo/runtime/error.hpp>
+#include <uptempo/runtime/session.hpp>
 
 namespace uptempo {
 namespace {

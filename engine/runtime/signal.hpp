@@ -25,7 +25,7 @@
 #include <memory>
 #include <utility>
 
-#include "engine/runtime/owned.hpp"
+#include <uptempo/runtime/owned.hpp>
 
 namespace uptempo {
 

@@ -11,7 +11,7 @@
 #include <cstring>
 #include <string_view>
 
-#include "engine/runtime/signal.hpp"
+#include <uptempo/runtime/signal.hpp>
 
 namespace uptempo {
 namespace {

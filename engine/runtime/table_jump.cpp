@@ -1,4 +1,4 @@
-#include "engine/runtime/table_jump.hpp"
+#include <uptempo/runtime/table_jump.hpp>
 
 #include <cstring>
 

@@ -1,4 +1,4 @@
-#include "engine/stream/launcher.hpp"
+#include <uptempo/stream/launcher.hpp>
 
 #include <fmt/format.h>
 
@@ -7,11 +7,11 @@
 #include <cstring>
 #include <utility>
 
-#include "engine/dispatch/pools/kernarg_pool.hpp"
-#include "engine/runtime/counters.hpp"
-#include "engine/runtime/error.hpp"
-#include "engine/stream/copy/retired.hpp"
-#include "engine/stream/streams_state.hpp"
+#include <uptempo/dispatch/pools/kernarg_pool.hpp>
+#include <uptempo/runtime/counters.hpp>
+#include <uptempo/runtime/error.hpp>
+#include <uptempo/stream/copy/retired.hpp>
+#include <uptempo/stream/streams_state.hpp>
 
 namespace uptempo::detail {
 namespace {

@@ -55,12 +55,12 @@
 #include <utility>
 #include <vector>
 
-#include "engine/memory/buffer.hpp"
-#include "engine/program/grid.hpp"
-#include "engine/program/program.hpp"
-#include "engine/stream/detail/argument_blocks.hpp"
-#include "engine/stream/stream.hpp"
-#include "engine/stream/streams.hpp"
+#include <uptempo/memory/buffer.hpp>
+#include <uptempo/program/grid.hpp>
+#include <uptempo/program/program.hpp>
+#include <uptempo/stream/detail/argument_blocks.hpp>
+#include <uptempo/stream/stream.hpp>
+#include <uptempo/stream/streams.hpp>
 
 namespace uptempo {
 

@@ -1,15 +1,15 @@
-#include "engine/stream/stream.hpp"
+#include <uptempo/stream/stream.hpp>
 
 #include <algorithm>
 #include <memory>
 #include <optional>
 #include <utility>
 
-#include "aql/amd_abi.hpp"
-#include "engine/completion/timeline/kept_times.hpp"
-#include "engine/runtime/counters.hpp"
-#include "engine/runtime/error.hpp"
-#include "engine/stream/streams_state.hpp"
+#include <uptempo/aql/amd_abi.hpp>
+#include <uptempo/completion/timeline/kept_times.hpp>
+#include <uptempo/runtime/counters.hpp>
+#include <uptempo/runtime/error.hpp>
+#include <uptempo/stream/streams_state.hpp>
 
 namespace uptempo {
 

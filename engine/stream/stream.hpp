@@ -50,13 +50,13 @@
 #include <utility>
 #include <vector>
 
-#include "engine/program/grid.hpp"
-#include "engine/program/program.hpp"
-#include "engine/runtime/signal.hpp"
-#include "engine/stream/copy/copy_memory.hpp"
-#include "engine/stream/queue/detail/launch_reservation.hpp"
-#include "engine/stream/queue/event.hpp"
-#include "engine/stream/streams.hpp"
+#include <uptempo/program/grid.hpp>
+#include <uptempo/program/program.hpp>
+#include <uptempo/runtime/signal.hpp>
+#include <uptempo/stream/copy/copy_memory.hpp>
+#include <uptempo/stream/queue/detail/launch_reservation.hpp>
+#include <uptempo/stream/queue/event.hpp>
+#include <uptempo/stream/streams.hpp>
 
 namespace uptempo {
 

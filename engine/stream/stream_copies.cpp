@@ -6,13 +6,13 @@
 #include <cstring>
 #include <utility>
 
-#include "engine/runtime/counters.hpp"
-#include "engine/runtime/error.hpp"
-#include "engine/runtime/session.hpp"
-#include "engine/stream/copy/retired.hpp"
-#include "engine/stream/copy/transfers.hpp"
-#include "engine/stream/stream.hpp"
-#include "engine/stream/streams_state.hpp"
+#include <uptempo/runtime/counters.hpp>
+#include <uptempo/runtime/error.hpp>
+#include <uptempo/runtime/session.hpp>
+#include <uptempo/stream/copy/retired.hpp>
+#include <uptempo/stream/copy/transfers.hpp>
+#include <uptempo/stream/stream.hpp>
+#include <uptempo/stream/streams_state.hpp>
 
 namespace uptempo {
 

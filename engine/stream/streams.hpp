@@ -37,9 +37,9 @@
 #include <mutex>
 #include <string>
 
-#include "engine/dispatch/queue.hpp"
-#include "engine/runtime/agent.hpp"
-#include "engine/stream/copy/copy_memory.hpp"
+#include <uptempo/dispatch/queue.hpp>
+#include <uptempo/runtime/agent.hpp>
+#include <uptempo/stream/copy/copy_memory.hpp>
 
 namespace uptempo {
 

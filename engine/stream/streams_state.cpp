@@ -1,15 +1,15 @@
-#include "engine/stream/streams_state.hpp"
+#include <uptempo/stream/streams_state.hpp>
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <utility>
 
-#include "engine/completion/waiter.hpp"
-#include "engine/runtime/agent.hpp"
-#include "engine/runtime/description.hpp"
-#include "engine/runtime/error.hpp"
-#include "engine/runtime/session.hpp"
+#include <uptempo/completion/waiter.hpp>
+#include <uptempo/runtime/agent.hpp>
+#include <uptempo/runtime/description.hpp>
+#include <uptempo/runtime/error.hpp>
+#include <uptempo/runtime/session.hpp>
 
 namespace uptempo::detail {
 namespace {

@@ -13,10 +13,10 @@
 #include <string>
 #include <vector>
 
-#include "engine/stream/copy/transfers.hpp"
-#include "engine/stream/queue/event.hpp"
-#include "engine/stream/queue/stream_queue.hpp"
-#include "engine/stream/stream.hpp"
+#include <uptempo/stream/copy/transfers.hpp>
+#include <uptempo/stream/queue/event.hpp>
+#include <uptempo/stream/queue/stream_queue.hpp>
+#include <uptempo/stream/stream.hpp>
 
 namespace uptempo::detail {
 

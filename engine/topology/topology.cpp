@@ -1,6 +1,6 @@
 // KFD's topology in sysfs. Source: Linux, drivers/gpu/drm/amd/amdkfd/kfd_topology.c. The numbering
 // of nodes follows ROCT, libhsakmt/src/topology.c, topology_sysfs_check_node_supported.
-#include "engine/topology/topology.hpp"
+#include <uptempo/topology/topology.hpp>
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -11,8 +11,8 @@
 #include <string_view>
 #include <system_error>
 
-#include "engine/runtime/driver/driver_file.hpp"
-#include "engine/runtime/error.hpp"
+#include <uptempo/runtime/driver/driver_file.hpp>
+#include <uptempo/runtime/error.hpp>
 
 namespace uptempo {
 namespace {

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/runtime/counters.hpp"
+#include <uptempo/runtime/counters.hpp>
 #include "samples/bitonic_sort/switches.hpp"
 
 namespace uptempo::sort {

@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <chrono>
-#include <kernels/bitonic_sort.hpp>
-#include <kernels/workgroups_of_256.hpp>
 #include <random>
 #include <stdexcept>
+#include <uptempo/kernels/bitonic_sort.hpp>
+#include <uptempo/kernels/workgroups_of_256.hpp>
 
 namespace uptempo::sort {
 namespace {

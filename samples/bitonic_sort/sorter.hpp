@@ -14,7 +14,7 @@
 #include <span>
 #include <vector>
 
-#include "engine/uptempo.hpp"
+#include <uptempo/uptempo.hpp>
 #include "samples/bitonic_sort/measurement.hpp"
 #include "samples/bitonic_sort/network.hpp"
 #include "samples/bitonic_sort/switches.hpp"

@@ -12,8 +12,8 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
-#include <engine/uptempo.hpp>
-#include <kernels/workgroups_of_256.hpp>
+#include <uptempo/kernels/workgroups_of_256.hpp>
+#include <uptempo/uptempo.hpp>
 
 #include <algorithm>
 #include <coroutine>

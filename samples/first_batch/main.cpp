@@ -4,8 +4,8 @@
 //   first_batch [--device auto|hardware|virtual]
 //
 // Exit code: 0 sorted, 1 not sorted or the device failed, 2 wrong argument.
-#include <engine/uptempo.hpp>
-#include <kernels/workgroups_of_256.hpp>
+#include <uptempo/kernels/workgroups_of_256.hpp>
+#include <uptempo/uptempo.hpp>
 
 #include <algorithm>
 #include <cstdio>

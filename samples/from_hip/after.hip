@@ -1,6 +1,6 @@
 // before.hip with three lines of Uptempo: the include, and those that make and launch the graph.
 #include <hip/hip_runtime.h>
-#include <engine/hip/hip.hpp>
+#include <uptempo/hip/hip.hpp>
 
 #include <chrono>
 #include <cstdint>

@@ -4,7 +4,7 @@
 // Thread safety: one owner.
 #pragma once
 
-#include <engine/uptempo.hpp>
+#include <uptempo/uptempo.hpp>
 
 #include <array>
 #include <cstdint>

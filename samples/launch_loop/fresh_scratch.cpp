@@ -2,8 +2,8 @@
 
 #include <hsa/hsa_ext_amd.h>
 
-#include <aql/amd_abi.hpp>
-#include <aql/packet.hpp>
+#include <uptempo/aql/amd_abi.hpp>
+#include <uptempo/aql/packet.hpp>
 
 namespace uptempo::launch_loop {
 namespace {

@@ -10,7 +10,7 @@
 // wait.
 #pragma once
 
-#include <engine/uptempo.hpp>
+#include <uptempo/uptempo.hpp>
 
 #include <cstddef>
 #include <cstring>

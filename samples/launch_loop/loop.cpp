@@ -4,9 +4,9 @@
 #include <chrono>
 #include <cstring>
 #include <deque>
-#include <kernels/membrane.hpp>
 #include <map>
 #include <string>
+#include <uptempo/kernels/membrane.hpp>
 
 #include "tools/support/program.hpp"
 #include "tools/support/rounds.hpp"

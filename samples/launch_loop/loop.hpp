@@ -4,7 +4,7 @@
 // Thread safety: pure, except for the device and the process's counts.
 #pragma once
 
-#include <engine/uptempo.hpp>
+#include <uptempo/uptempo.hpp>
 
 #include <cstdint>
 #include <vector>

@@ -6,8 +6,8 @@
 // Explicit Euler of x' = v, v' = -x, a vector of oscillators at once.
 //
 // Exit code: 0 equal to the host's result, 1 not equal or the device failed, 2 wrong argument.
-#include <engine/uptempo.hpp>
-#include <kernels/workgroups_of_256.hpp>
+#include <uptempo/kernels/workgroups_of_256.hpp>
+#include <uptempo/uptempo.hpp>
 
 #include <cmath>
 #include <cstdio>

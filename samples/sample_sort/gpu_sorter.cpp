@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <bit>
-#include <kernels/merge.hpp>
-#include <kernels/workgroups_of_256.hpp>
 #include <stdexcept>
+#include <uptempo/kernels/merge.hpp>
+#include <uptempo/kernels/workgroups_of_256.hpp>
 
 namespace uptempo::sample_sort {
 namespace {

@@ -14,7 +14,7 @@
 #include <span>
 #include <vector>
 
-#include "engine/uptempo.hpp"
+#include <uptempo/uptempo.hpp>
 #include "samples/sample_sort/intervals.hpp"
 #include "samples/sample_sort/merge_plan.hpp"
 

@@ -13,7 +13,7 @@
 #include <cstdint>
 #include <span>
 
-#include "engine/uptempo.hpp"
+#include <uptempo/uptempo.hpp>
 #include "samples/sample_sort/communicator.hpp"
 #include "samples/sample_sort/gpu_sorter.hpp"
 #include "samples/sample_sort/keys.hpp"

@@ -9,8 +9,8 @@
 // Exit code: 0 all results are right, 1 they are not or the device failed, 2 wrong command line, 77
 // no such device.
 #include <fmt/format.h>
-#include <engine/uptempo.hpp>
-#include <kernels/workgroups_of_256.hpp>
+#include <uptempo/kernels/workgroups_of_256.hpp>
+#include <uptempo/uptempo.hpp>
 
 #include <algorithm>
 #include <array>

@@ -10,8 +10,8 @@
 //
 // Exit code: 0 the result is right, 1 it is not or the device failed, 2 wrong argument, 77 the
 // machine has fewer than two GPUs, or they cannot access each other's memory.
-#include <engine/uptempo.hpp>
-#include <kernels/basics.hpp>
+#include <uptempo/kernels/basics.hpp>
+#include <uptempo/uptempo.hpp>
 
 #include <algorithm>
 #include <array>

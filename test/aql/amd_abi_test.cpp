@@ -1,4 +1,4 @@
-#include "aql/amd_abi.hpp"
+#include <uptempo/aql/amd_abi.hpp>
 
 #include "test/support/catch.hpp"
 #include "test/support/hsa_double.hpp"

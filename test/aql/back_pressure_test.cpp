@@ -7,7 +7,7 @@
 #include <thread>
 #include <type_traits>
 
-#include "aql/writer.hpp"
+#include <uptempo/aql/writer.hpp>
 #include "test/support/catch.hpp"
 #include "test/support/eventually.hpp"
 #include "test/support/hsa_double.hpp"

@@ -1,4 +1,4 @@
-#include "aql/collision_backoff.hpp"
+#include <uptempo/aql/collision_backoff.hpp>
 
 #include "test/support/catch.hpp"
 

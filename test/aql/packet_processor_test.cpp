@@ -4,8 +4,8 @@
 #include <chrono>
 #include <set>
 
-#include "aql/amd_abi.hpp"
-#include "aql/writer.hpp"
+#include <uptempo/aql/amd_abi.hpp>
+#include <uptempo/aql/writer.hpp>
 #include "test/support/catch.hpp"
 #include "test/support/soon.hpp"
 

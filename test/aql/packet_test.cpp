@@ -1,4 +1,4 @@
-#include "aql/packet.hpp"
+#include <uptempo/aql/packet.hpp>
 
 #include <cstring>
 #include <random>

@@ -1,4 +1,4 @@
-#include "aql/pause.hpp"
+#include <uptempo/aql/pause.hpp>
 
 #include <chrono>
 

@@ -1,4 +1,4 @@
-#include "aql/printable.hpp"
+#include <uptempo/aql/printable.hpp>
 
 #include <string>
 

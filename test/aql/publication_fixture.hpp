@@ -12,7 +12,7 @@
 #include <thread>
 #include <vector>
 
-#include "aql/writer.hpp"
+#include <uptempo/aql/writer.hpp>
 #include "test/support/catch.hpp"
 #include "test/support/queue_double.hpp"
 #include "test/support/ring_reader.hpp"

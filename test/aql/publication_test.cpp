@@ -6,7 +6,7 @@
 // back_pressure_test.cpp tests the rest of back-pressure.
 #include <vector>
 
-#include "aql/writer.hpp"
+#include <uptempo/aql/writer.hpp>
 #include "test/aql/publication_fixture.hpp"
 #include "test/support/catch.hpp"
 #include "test/support/hsa_double.hpp"

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "aql/writer.hpp"
+#include <uptempo/aql/writer.hpp>
 #include "test/aql/publication_fixture.hpp"
 #include "test/aql/shared_ring_fixture.hpp"
 #include "test/support/catch.hpp"

@@ -8,7 +8,7 @@
 #include <optional>
 #include <vector>
 
-#include "aql/writer.hpp"
+#include <uptempo/aql/writer.hpp>
 #include "test/support/hsa_double.hpp"
 #include "test/support/queue_double.hpp"
 #include "test/support/ring_reader.hpp"

@@ -1,5 +1,5 @@
 // Slots that stay in use after the read index has passed them.
-#include "aql/slot_holds.hpp"
+#include <uptempo/aql/slot_holds.hpp>
 
 #include <array>
 #include <atomic>
@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-#include "aql/writer.hpp"
+#include <uptempo/aql/writer.hpp>
 #include "test/support/catch.hpp"
 #include "test/support/hsa_double.hpp"
 #include "test/support/queue_double.hpp"

@@ -1,4 +1,4 @@
-#include "aql/whole_file.hpp"
+#include <uptempo/aql/whole_file.hpp>
 
 #include <fcntl.h>
 #include <sys/resource.h>
@@ -10,7 +10,7 @@
 #include <fstream>
 #include <string>
 
-#include "aql/write_all.hpp"
+#include <uptempo/aql/write_all.hpp>
 #include "test/support/catch.hpp"
 #include "test/support/posix.hpp"
 #include "test/support/text.hpp"

@@ -1,6 +1,6 @@
 // Tests what AqlQueueWriter stores in a ring and when it rings the doorbell. back_pressure_test.cpp
 // tests full rings; publication_test.cpp tests the order of stores as a processor sees it.
-#include "aql/writer.hpp"
+#include <uptempo/aql/writer.hpp>
 
 #include <stdexcept>
 #include <vector>

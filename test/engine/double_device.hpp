@@ -23,9 +23,9 @@
 #include <utility>
 #include <vector>
 
-#include "engine/dispatch/batch_queue.hpp"
-#include "engine/dispatch/batch_submitter.hpp"
-#include "engine/recording/recording_state.hpp"
+#include <uptempo/dispatch/batch_queue.hpp>
+#include <uptempo/dispatch/batch_submitter.hpp>
+#include <uptempo/recording/recording_state.hpp>
 #include "test/engine/double_kernel.hpp"
 #include "test/engine/state_access.hpp"
 #include "test/support/catch.hpp"

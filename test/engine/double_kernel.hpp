@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "engine/program/metadata.hpp"
+#include <uptempo/program/metadata.hpp>
 
-#include "engine/program/program.hpp"
+#include <uptempo/program/program.hpp>
 
 namespace uptempo::test {
 

@@ -1,9 +1,9 @@
 // Two GPUs with their programs, for tests of machines with several (uptempo-vgpu --gpus).
 #pragma once
 
-#include <engine/uptempo.hpp>
-#include <kernels/basics.hpp>
-#include <kernels/probes.hpp>
+#include <uptempo/kernels/basics.hpp>
+#include <uptempo/kernels/probes.hpp>
+#include <uptempo/uptempo.hpp>
 
 #include <array>
 #include <cstdint>

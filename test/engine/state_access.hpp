@@ -7,11 +7,11 @@
 #include <memory>
 #include <utility>
 
-#include "engine/dispatch/batch_queue.hpp"
-#include "engine/recording/recording_state.hpp"
-#include "engine/stream/queue/stream_queue.hpp"
-#include "engine/stream/stream.hpp"
-#include "engine/stream/streams_state.hpp"
+#include <uptempo/dispatch/batch_queue.hpp>
+#include <uptempo/recording/recording_state.hpp>
+#include <uptempo/stream/queue/stream_queue.hpp>
+#include <uptempo/stream/stream.hpp>
+#include <uptempo/stream/streams_state.hpp>
 
 namespace uptempo::detail {
 

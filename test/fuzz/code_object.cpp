@@ -1,6 +1,6 @@
 // Code objects, plain and compressed bundles, and programs that contain them: everything that the
 // engine reads of a file before it gives it to ROCr.
-#include "engine/program/code_object.hpp"
+#include <uptempo/program/code_object.hpp>
 
 #include <zstd.h>
 
@@ -8,10 +8,10 @@
 #include <cstring>
 #include <vector>
 
-#include "engine/program/compressed_bundle.hpp"
-#include "engine/program/kernel_start.hpp"
-#include "engine/program/loaded_kernel.hpp"
-#include "engine/program/metadata.hpp"
+#include <uptempo/program/compressed_bundle.hpp>
+#include <uptempo/program/kernel_start.hpp>
+#include <uptempo/program/loaded_kernel.hpp>
+#include <uptempo/program/metadata.hpp>
 #include "test/fuzz/fuzz.hpp"
 #include "test/fuzz/rocr_loader.hpp"
 

@@ -3,7 +3,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "engine/runtime/error.hpp"
+#include <uptempo/runtime/error.hpp>
 
 namespace uptempo::fuzz {
 

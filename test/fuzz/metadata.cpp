@@ -1,12 +1,12 @@
 // Kernel metadata and the layout of arguments, compared with LLVM's MessagePack reader.
-#include "engine/program/metadata.hpp"
+#include <uptempo/program/metadata.hpp>
 
 #include <llvm/BinaryFormat/MsgPackDocument.h>
 
 #include <optional>
 #include <vector>
 
-#include "engine/program/argument_layout.hpp"
+#include <uptempo/program/argument_layout.hpp>
 #include "test/fuzz/fuzz.hpp"
 
 namespace uptempo::fuzz {

@@ -7,10 +7,10 @@
 #include <utility>
 #include <vector>
 
+#include <uptempo/program/code_object.hpp>
+#include <uptempo/program/kernel_names.hpp>
 #include "device/json_text.hpp"
 #include "device/options.hpp"
-#include "engine/program/code_object.hpp"
-#include "engine/program/kernel_names.hpp"
 #include "test/fuzz/fuzz.hpp"
 
 namespace uptempo::fuzz {

@@ -2,7 +2,7 @@
 // GPU, which reads the specification independently, refuses no header that lint() accepts.
 #include <cstring>
 
-#include "aql/text.hpp"
+#include <uptempo/aql/text.hpp>
 #include "cp/packet/aql_packet.hpp"
 #include "test/fuzz/fuzz.hpp"
 #include "tools/aql_dump/input.hpp"

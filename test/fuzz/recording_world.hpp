@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "engine/recording/recording_file.hpp"
-#include "engine/recording/recording_payload.hpp"
+#include <uptempo/recording/recording_file.hpp>
+#include <uptempo/recording/recording_payload.hpp>
 #include "test/engine/double_kernel.hpp"
 #include "test/engine/state_access.hpp"
 #include "test/support/queue_double.hpp"

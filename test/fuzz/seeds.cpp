@@ -5,16 +5,16 @@
 
 #include <cstring>
 #include <fstream>
-#include <kernels/basics.hpp>
-#include <kernels/bitonic_sort.hpp>
-#include <kernels/probes.hpp>
-#include <kernels/transfer.hpp>
 #include <stdexcept>
+#include <uptempo/kernels/basics.hpp>
+#include <uptempo/kernels/bitonic_sort.hpp>
+#include <uptempo/kernels/probes.hpp>
+#include <uptempo/kernels/transfer.hpp>
 
-#include "aql/text.hpp"
-#include "engine/program/code_object.hpp"
-#include "engine/program/elf_file.hpp"
-#include "engine/program/metadata.hpp"
+#include <uptempo/aql/text.hpp>
+#include <uptempo/program/code_object.hpp>
+#include <uptempo/program/elf_file.hpp>
+#include <uptempo/program/metadata.hpp>
 #include "test/fuzz/recording_world.hpp"
 #include "test/fuzz/seed_texts.hpp"
 #include "tools/fence_scope/report/report_json.hpp"

@@ -11,12 +11,38 @@ function(run)
   set(run_output "${output}" PARENT_SCOPE)
 endfunction()
 
+# Runs a command that must fail and print a match for every regular expression of EXPECT. Line
+# breaks in messages are ignored.
+function(run_refused)
+  cmake_parse_arguments(PARSE_ARGV 0 arg "" "" "EXPECT;COMMAND")
+  execute_process(COMMAND ${arg_COMMAND} RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output)
+  list(JOIN arg_COMMAND " " command)
+  if(result EQUAL 0)
+    message(FATAL_ERROR "${command}\nmust be refused, but succeeded:\n${output}")
+  endif()
+  string(REGEX REPLACE "[ \n]+" " " words "${output}")
+  foreach(expected IN LISTS arg_EXPECT)
+    if(NOT words MATCHES "${expected}")
+      message(FATAL_ERROR "${command}\nmust be refused with '${expected}', but printed:\n${output}")
+    endif()
+  endforeach()
+endfunction()
+
 # A new folder for each run, so that it finds no files of an earlier one.
 execute_process(COMMAND mktemp -d -t uptempo-consumer.XXXXXX OUTPUT_VARIABLE place OUTPUT_STRIP_TRAILING_WHITESPACE
                 COMMAND_ERROR_IS_FATAL ANY)
 set(prefix ${place}/prefix)
 list(JOIN SANITIZE "," sanitizers)
-set(arguments -S ${CMAKE_CURRENT_LIST_DIR}/consumer -B ${place}/build -G ${GENERATOR} -DCMAKE_BUILD_TYPE=${BUILD_TYPE})
+
+# The consumer has folders engine/, aql/ and kernels/ of its own, with a header for each name that
+# Uptempo's folders have. They come first on the include path.
+file(GLOB_RECURSE names RELATIVE ${SOURCE} ${SOURCE}/engine/*.hpp ${SOURCE}/aql/*.hpp ${SOURCE}/kernels/*.cl)
+list(TRANSFORM names REPLACE "[.]cl$" ".hpp")
+foreach(name IN LISTS names ITEMS kernels/triple.hpp kernels/util.hpp)
+  file(WRITE ${place}/own/${name} "#error ${name} of the consumer\n")
+endforeach()
+set(arguments -S ${CMAKE_CURRENT_LIST_DIR}/consumer -B ${place}/build -G ${GENERATOR} -DCMAKE_BUILD_TYPE=${BUILD_TYPE}
+    -DOWN_FOLDERS=${place}/own)
 if(LAUNCHER)
   list(APPEND arguments -DCMAKE_CXX_COMPILER_LAUNCHER=${LAUNCHER})
 endif()
@@ -29,15 +55,20 @@ if(NOT WAY STREQUAL "subdirectory")
   run(${CMAKE_COMMAND} ${arguments} -DCMAKE_PREFIX_PATH=${prefix} "-DUPTEMPO_COMPONENTS=${COMPONENTS}"
       "-DUPTEMPO_HEADERS=${HEADERS}")
 endif()
+
+function(check_triple launcher)
+  run(${launcher} -- ${place}/build/triple)
+  if(NOT run_output MATCHES "3 6 9 12")
+    message(FATAL_ERROR "triple must print '3 6 9 12', but printed: ${run_output}")
+  endif()
+endfunction()
+
 if(WAY STREQUAL "headers")
   run(${CMAKE_COMMAND} --build ${place}/build --target headers_alone)
 elseif(WAY STREQUAL "package")
   run(${CMAKE_COMMAND} --build ${place}/build)
   run(${place}/build/packet_text)
-  run(${prefix}/bin/uptempo-vgpu -- ${place}/build/triple)
-  if(NOT run_output MATCHES "3 6 9 12")
-    message(FATAL_ERROR "triple must print '3 6 9 12', but printed: ${run_output}")
-  endif()
+  check_triple(${prefix}/bin/uptempo-vgpu)
   run(${prefix}/bin/uptempo-vgpu -- ${place}/build/same_name/same_name)
   if(NOT run_output MATCHES "(^|\n)1 10 100\n")
     message(FATAL_ERROR "three targets with a util.cl each must print '1 10 100', but printed: ${run_output}")
@@ -69,9 +100,13 @@ elseif(WAY STREQUAL "package")
   if(NOT run_output MATCHES "gfx90a")
     message(FATAL_ERROR "a program built with pkg-config printed: ${run_output}")
   endif()
-  # Only the listed headers and what they include are installed.
-  if(EXISTS ${prefix}/include/uptempo/engine/memory/pool.hpp)
+  # Only the listed headers and what they include are installed, in one folder.
+  if(EXISTS ${prefix}/include/uptempo/memory/pool.hpp)
     message(FATAL_ERROR "a header that no public header includes is installed")
+  endif()
+  file(GLOB roots RELATIVE ${prefix}/include ${prefix}/include/*)
+  if(NOT roots STREQUAL "uptempo")
+    message(FATAL_ERROR "headers must be installed in include/uptempo alone, but include/ holds: ${roots}")
   endif()
   # The package must not refer to the trees that it was built from.
   file(GLOB_RECURSE files ${prefix}/lib/*.cmake)
@@ -85,9 +120,12 @@ elseif(WAY STREQUAL "package")
     endforeach()
   endforeach()
 else()
-  run(${CMAKE_COMMAND} ${arguments} -DUPTEMPO_AS_SUBDIRECTORY=${SOURCE})
-  run(${CMAKE_COMMAND} --build ${place}/build --target packet_text)
+  # Builds the whole engine, for one run: quickly.
+  run(${CMAKE_COMMAND} ${arguments} -DUPTEMPO_AS_SUBDIRECTORY=${SOURCE} -DGPU_TARGETS=gfx90a -DCMAKE_UNITY_BUILD=ON
+      -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG=-O0)
+  run(${CMAKE_COMMAND} --build ${place}/build --target packet_text triple)
   run(${place}/build/packet_text)
+  check_triple(${BUILD}/bin/uptempo-vgpu)
   # Options must default to those of a subproject: no tests, samples or tools of Uptempo.
   run(${CMAKE_COMMAND} --build ${place}/build --target help)
   foreach(target test_aql aql_dump bitonic_sort)
@@ -95,5 +133,11 @@ else()
       message(FATAL_ERROR "a project with Uptempo as a subdirectory must not get the target ${target}")
     endif()
   endforeach()
+endif()
+if(NOT WAY STREQUAL "headers")
+  # The consumer's own headers are found under their names.
+  run_refused(COMMAND ${CMAKE_COMMAND} --build ${place}/build --target includes_own
+              EXPECT "engine/uptempo.hpp of the consumer" "aql/packet.hpp of the consumer"
+                     "kernels/triple.hpp of the consumer")
 endif()
 file(REMOVE_RECURSE ${place})

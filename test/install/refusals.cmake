@@ -3,30 +3,13 @@
 set(refusals ${CMAKE_CURRENT_LIST_DIR}/refusals)
 set(configure_refusals ${CMAKE_COMMAND} -S ${refusals} -B ${place}/refusals -G ${GENERATOR} -DCMAKE_PREFIX_PATH=${prefix})
 
-# Runs a command that must fail and print a match for every regular expression of EXPECT. Line
-# breaks in messages are ignored.
-function(run_refused)
-  cmake_parse_arguments(PARSE_ARGV 0 arg "" "" "EXPECT;COMMAND")
-  execute_process(COMMAND ${arg_COMMAND} RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output)
-  list(JOIN arg_COMMAND " " command)
-  if(result EQUAL 0)
-    message(FATAL_ERROR "${command}\nmust be refused, but succeeded:\n${output}")
-  endif()
-  string(REGEX REPLACE "[ \n]+" " " words "${output}")
-  foreach(expected IN LISTS arg_EXPECT)
-    if(NOT words MATCHES "${expected}")
-      message(FATAL_ERROR "${command}\nmust be refused with '${expected}', but printed:\n${output}")
-    endif()
-  endforeach()
-endfunction()
-
 # Two files of one target that would have the same header.
 foreach(case one_call two_calls two_namespaces)
   run_refused(COMMAND ${configure_refusals} -DCASE=${case}
-              EXPECT "refusals/util\\.cl and [^ ]*refusals/other/util\\.cl would both have the header kernels/util\\.hpp")
+              EXPECT "refusals/util\\.cl and [^ ]*refusals/other/util\\.cl would both have the header uptempo/kernels/util\\.hpp")
 endforeach()
 run_refused(COMMAND ${configure_refusals} -DCASE=two_extensions
-            EXPECT "refusals/util\\.cl and [^ ]*refusals/util\\.fast\\.cl would both have the header kernels/util\\.hpp")
+            EXPECT "refusals/util\\.cl and [^ ]*refusals/util\\.fast\\.cl would both have the header uptempo/kernels/util\\.hpp")
 run_refused(COMMAND ${configure_refusals} -DCASE=letter_case
             EXPECT "refusals/util\\.cl and [^ ]*refusals/other/Util\\.cl .* differ only in case")
 run_refused(COMMAND ${configure_refusals} -DCASE=twice EXPECT "refusals/util\\.cl is named twice")
@@ -38,7 +21,8 @@ run_refused(COMMAND ${configure_refusals} -DCASE=other_directory EXPECT "call it
 run(${configure_refusals} -DCASE=)
 set(build_refusals ${CMAKE_COMMAND} --build ${place}/refusals --target)
 run_refused(COMMAND ${build_refusals} ambiguous
-            EXPECT "ambiguous" "left\\.kernels/include/kernels/util\\.hpp" "right\\.kernels/include/kernels/util\\.hpp")
+            EXPECT "ambiguous" "left\\.kernels/include/uptempo/kernels/util\\.hpp"
+                   "right\\.kernels/include/uptempo/kernels/util\\.hpp")
 
 # clang 15 and 16 report the place of the call, newer ones the kernel.
 foreach(way call macro helper builtin)

@@ -2,12 +2,12 @@
 // 5, and from the packet with version 4. The evidence is the kernel descriptor, and the
 // instructions as LLVM disassembles them.
 #include <elf.h>
-#include <kernels/basics.hpp>
-#include <kernels/bitonic_sort.hpp>
-#include <kernels/large_arguments.hpp>
-#include <kernels/probes.hpp>
-#include <kernels/probes_v4.hpp>
-#include <kernels/transfer.hpp>
+#include <uptempo/kernels/basics.hpp>
+#include <uptempo/kernels/bitonic_sort.hpp>
+#include <uptempo/kernels/large_arguments.hpp>
+#include <uptempo/kernels/probes.hpp>
+#include <uptempo/kernels/probes_v4.hpp>
+#include <uptempo/kernels/transfer.hpp>
 
 #include <algorithm>
 #include <cstring>
@@ -21,8 +21,8 @@
 #include <utility>
 #include <vector>
 
-#include "engine/program/code_object.hpp"
-#include "engine/program/metadata.hpp"
+#include <uptempo/program/code_object.hpp>
+#include <uptempo/program/metadata.hpp>
 #include "test/support/catch.hpp"
 #include "test/vgpu/gfx9/llvm/llvm_mc.hpp"
 

@@ -1,12 +1,12 @@
 // Reads of the repository's kernels at their start. The oracle for kernel_starts() is the
 // compiler's assembly: descriptors as directives, metadata as YAML.
-#include <kernels/basics.hpp>
-#include <kernels/bitonic_sort.hpp>
-#include <kernels/large_arguments.hpp>
-#include <kernels/probes.hpp>
-#include <kernels/probes_v4.hpp>
-#include <kernels/transfer.hpp>
-#include <kernels/workgroups_of_256.hpp>
+#include <uptempo/kernels/basics.hpp>
+#include <uptempo/kernels/bitonic_sort.hpp>
+#include <uptempo/kernels/large_arguments.hpp>
+#include <uptempo/kernels/probes.hpp>
+#include <uptempo/kernels/probes_v4.hpp>
+#include <uptempo/kernels/transfer.hpp>
+#include <uptempo/kernels/workgroups_of_256.hpp>
 
 #include <algorithm>
 #include <fstream>
@@ -18,9 +18,9 @@
 #include <string>
 #include <vector>
 
-#include "engine/program/code_object.hpp"
-#include "engine/program/kernel_start.hpp"
-#include "engine/runtime/error.hpp"
+#include <uptempo/program/code_object.hpp>
+#include <uptempo/program/kernel_start.hpp>
+#include <uptempo/runtime/error.hpp>
 #include "test/support/catch.hpp"
 #include "test/support/errors.hpp"
 #include "tools/support/command.hpp"

@@ -1,10 +1,10 @@
 // The kernels of basics.cl, bitonic_sort.cl and probes.cl, run on the device, against the same
 // computation on the host.
-#include <engine/uptempo.hpp>
-#include <kernels/basics.hpp>
-#include <kernels/bitonic_sort.hpp>
-#include <kernels/probes.hpp>
-#include <kernels/probes_v4.hpp>
+#include <uptempo/kernels/basics.hpp>
+#include <uptempo/kernels/bitonic_sort.hpp>
+#include <uptempo/kernels/probes.hpp>
+#include <uptempo/kernels/probes_v4.hpp>
+#include <uptempo/uptempo.hpp>
 
 #include <algorithm>
 #include <bit>

@@ -1,7 +1,7 @@
 // Kernarg segments of up to 128 KiB - 16: the compiler's layout, the loader, and the device, which
 // reads the last byte late.
-#include <engine/uptempo.hpp>
-#include <kernels/large_arguments.hpp>
+#include <uptempo/kernels/large_arguments.hpp>
+#include <uptempo/uptempo.hpp>
 
 #include <algorithm>
 #include <array>

@@ -1,7 +1,7 @@
 // Copies and fills by kernels: every small size at every alignment, any grid, and no byte outside
 // the ranges.
-#include <engine/uptempo.hpp>
-#include <kernels/transfer.hpp>
+#include <uptempo/kernels/transfer.hpp>
+#include <uptempo/uptempo.hpp>
 
 #include <algorithm>
 #include <array>

@@ -1,8 +1,8 @@
 // Workgroups that run at once on several workers see each other's aligned stores of 8 and 16 bytes
 // whole, as on hardware.
-#include <engine/uptempo.hpp>
+#include <uptempo/uptempo.hpp>
 
-#include "kernels/whole_values.hpp"
+#include <uptempo/kernels/whole_values.hpp>
 #include "test/support/catch.hpp"
 #include "test/support/on_device.hpp"
 

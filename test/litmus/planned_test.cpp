@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/fences/fence_planner.hpp"
+#include <uptempo/fences/fence_planner.hpp>
 #include "test/support/catch.hpp"
 #include "tools/litmus/litmus.hpp"
 #include "tools/litmus/rules.hpp"

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "aql/text.hpp"
-#include "engine/fences/fence_plan.hpp"
+#include <uptempo/aql/text.hpp>
+#include <uptempo/fences/fence_plan.hpp>
 #include "tools/litmus/rules.hpp"
 
 namespace uptempo::litmus {

@@ -12,8 +12,8 @@
 // Exit code: 0 all of it holds, 1 it does not, 2 wrong command line, 77 no such device.
 #include <fmt/format.h>
 #include <malloc.h>
-#include <engine/uptempo.hpp>
-#include <kernels/basics.hpp>
+#include <uptempo/kernels/basics.hpp>
+#include <uptempo/uptempo.hpp>
 
 #include <algorithm>
 #include <atomic>

@@ -3,6 +3,11 @@
 
   test/structure/includes.py [ROOT]
 
+A header of aql or engine has one name: <uptempo/aql/packet.hpp> is aql/packet.hpp,
+<uptempo/dispatch/queue.hpp> is engine/dispatch/queue.hpp, and <uptempo/kernels/basics.hpp> is made
+from kernels/basics.cl. No other include may name it, since a user's own folders engine/, aql/ and
+kernels/ may be first on the include path.
+
 Rooms are layers: a room includes itself and the rooms before it; its sub-folders come before it.
   aql          includes nothing else of the tree
   engine       includes its rooms in the order of ENGINE, aql and kernels
@@ -29,14 +34,30 @@ ENGINE = ["runtime", "memory", "program", "topology", "fences", "completion", "d
 VGPU = ["device", "gfx9", "cp", "kfd", "interpose"]
 VGPU_SHARED = ("aql/printable.hpp", "aql/write_all.hpp", "tools/support/option_text.hpp",
                "tools/support/preload_target.hpp", "tools/support/rocr_tables.hpp")
-SOURCES = {".hpp", ".cpp", ".h", ".inc"}
+SOURCES = {".hpp", ".cpp", ".h", ".inc", ".hip"}
 
 
 def includes(path):
+    """The includes of a file: line number, and the name as it is written, with its quotes or brackets."""
     for number, line in enumerate(path.read_text(errors="replace").splitlines(), 1):
-        found = re.match(r'\s*#\s*include\s*["<]([^">]+)[">]', line)
+        found = re.match(r'\s*#\s*include\s*(["<][^">]+[">])', line)
         if found:
             yield number, found.group(1)
+
+
+def in_tree(written):
+    """The path from the root of the tree that a name of the include root stands for; other names as they are."""
+    name = written[1:-1]
+    if not name.startswith("uptempo/"):
+        return name
+    return name[8:] if name.startswith(("uptempo/aql/", "uptempo/kernels/")) else "engine/" + name[8:]
+
+
+def why_misnamed(written, target):
+    """Why an include that is written so and means the file `target`, or None, has a wrong name; or None."""
+    if not (target or in_tree(written)).startswith(("aql/", "engine/", "kernels/")) or written.startswith("<uptempo/"):
+        return None
+    return "headers of aql, engine and kernels are included as <uptempo/...>"
 
 
 def room_of(name, rooms):
@@ -124,7 +145,7 @@ def unreached(root, public, detail, files):
     """The headers of DETAIL_HEADERS that no public header reaches."""
     reached, todo = set(), list(public & files)
     while todo:
-        for _, name in includes(root / todo.pop()):
+        for name in [in_tree(written) for _, written in includes(root / todo.pop())]:
             if name in detail & files and name not in reached:
                 reached.add(name)
                 todo.append(name)
@@ -141,11 +162,15 @@ def check(root):
     wrong += [f"{name}: in a detail/ folder, but not of DETAIL_HEADERS" for name in sorted(files - detail) if in_detail(name)]
     wrong += [f"{name}: of DETAIL_HEADERS, but no public header needs it" for name in unreached(root, public, detail, files)]
     for source in sorted(files):
-        for number, name in includes(root / source):
+        for number, written in includes(root / source):
+            name = in_tree(written)
             candidates = [name, str(pathlib.PurePosixPath(source).parent / name)]
             if source.startswith(("tools/vgpu/", "tools/bench/vgpu/", "test/vgpu/")):
                 candidates.append("tools/vgpu/" + name)
             target = next((c for c in candidates if c in files), None)
+            why = why_misnamed(written, target)
+            if why:
+                wrong.append(f"{source}:{number}: includes {written}: {why}")
             if target is None:
                 continue
             why = why_wrong(source, target)

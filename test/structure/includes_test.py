@@ -23,26 +23,26 @@ class Includes(unittest.TestCase):
             return includes.check(root)[0]
 
     def test_an_include_of_a_later_room_is_named(self):
-        found = self.wrong({"engine/fences/a.hpp": '#include "engine/dispatch/b.hpp"\n', "engine/dispatch/b.hpp": ""})
+        found = self.wrong({"engine/fences/a.hpp": '#include <uptempo/dispatch/b.hpp>\n', "engine/dispatch/b.hpp": ""})
         self.assertEqual(len(found), 1)
         self.assertIn("engine/fences/a.hpp:1", found[0])
 
     def test_a_sub_folder_comes_before_its_room(self):
-        down = {"engine/dispatch/a.hpp": '#include "engine/dispatch/pools/b.hpp"\n', "engine/dispatch/pools/b.hpp": ""}
-        up = {"engine/dispatch/pools/a.hpp": '#include "engine/dispatch/b.hpp"\n', "engine/dispatch/b.hpp": ""}
+        down = {"engine/dispatch/a.hpp": '#include <uptempo/dispatch/pools/b.hpp>\n', "engine/dispatch/pools/b.hpp": ""}
+        up = {"engine/dispatch/pools/a.hpp": '#include <uptempo/dispatch/b.hpp>\n', "engine/dispatch/b.hpp": ""}
         self.assertEqual(self.wrong(down), [])
         self.assertEqual(len(self.wrong(up)), 1)
 
     def test_the_rooms_of_engine_do_not_include_hip(self):
-        self.assertEqual(len(self.wrong({"engine/stream/a.hpp": '#include "engine/hip/b.hpp"\n', "engine/hip/b.hpp": ""})), 1)
-        self.assertEqual(self.wrong({"engine/hip/a.hpp": '#include "engine/stream/b.hpp"\n', "engine/stream/b.hpp": ""}), [])
+        self.assertEqual(len(self.wrong({"engine/stream/a.hpp": '#include <uptempo/hip/b.hpp>\n', "engine/hip/b.hpp": ""})), 1)
+        self.assertEqual(self.wrong({"engine/hip/a.hpp": '#include <uptempo/stream/b.hpp>\n', "engine/stream/b.hpp": ""}), [])
 
     def test_nothing_shipped_includes_a_test(self):
         self.assertEqual(len(self.wrong({"tools/a/a.cpp": '#include "test/b.hpp"\n', "test/b.hpp": ""})), 1)
         self.assertEqual(self.wrong({"test/a.cpp": '#include "test/b.hpp"\n', "test/b.hpp": ""}), [])
 
     def test_aql_includes_itself_only(self):
-        self.assertEqual(len(self.wrong({"aql/a.hpp": '#include "engine/memory/b.hpp"\n', "engine/memory/b.hpp": ""})), 1)
+        self.assertEqual(len(self.wrong({"aql/a.hpp": '#include <uptempo/memory/b.hpp>\n', "engine/memory/b.hpp": ""})), 1)
 
     def test_two_headers_of_the_virtual_gpu_are_open_to_others(self):
         self.assertEqual(self.wrong({"samples/a.cpp": "#include <tools/vgpu/launch.hpp>\n", "tools/vgpu/launch.hpp": ""}), [])
@@ -50,23 +50,23 @@ class Includes(unittest.TestCase):
 
     def test_the_layers_of_the_virtual_gpu_look_down(self):
         self.assertEqual(len(self.wrong({"tools/vgpu/device/a.hpp": '#include "cp/b.hpp"\n', "tools/vgpu/cp/b.hpp": ""})), 1)
-        self.assertEqual(len(self.wrong({"tools/vgpu/cp/a.hpp": '#include "aql/packet.hpp"\n', "aql/packet.hpp": ""})), 1)
+        self.assertEqual(len(self.wrong({"tools/vgpu/cp/a.hpp": '#include <uptempo/aql/packet.hpp>\n', "aql/packet.hpp": ""})), 1)
 
     def test_an_installed_header_includes_installed_headers_only(self):
-        files = {"aql/CMakeLists.txt": LIBRARY.format("aql", "a.hpp"), "aql/a.hpp": '#include "aql/b.hpp"\n', "aql/b.hpp": ""}
+        files = {"aql/CMakeLists.txt": LIBRARY.format("aql", "a.hpp"), "aql/a.hpp": '#include <uptempo/aql/b.hpp>\n', "aql/b.hpp": ""}
         self.assertEqual(len(self.wrong(files)), 1)
         self.assertEqual(self.wrong({**files, "aql/CMakeLists.txt": LIBRARY.format("aql", "a.hpp b.hpp")}), [])
 
     PUBLIC = {"engine/CMakeLists.txt": "uptempo_library(engine HEADERS dispatch/a.hpp DETAIL_HEADERS dispatch/detail/b.hpp SOURCES)",
-              "engine/dispatch/a.hpp": '#include "engine/dispatch/detail/b.hpp"\n', "engine/dispatch/detail/b.hpp": ""}
+              "engine/dispatch/a.hpp": '#include <uptempo/dispatch/detail/b.hpp>\n', "engine/dispatch/detail/b.hpp": ""}
 
     def test_a_public_header_includes_detail_of_its_own_room_only(self):
         self.assertEqual(self.wrong(self.PUBLIC), [])
         sub_folder = "uptempo_library(engine HEADERS dispatch/a.hpp DETAIL_HEADERS dispatch/pools/detail/b.hpp SOURCES)"
         self.assertEqual(self.wrong({"engine/CMakeLists.txt": sub_folder, "engine/dispatch/pools/detail/b.hpp": "",
-                                     "engine/dispatch/a.hpp": '#include "engine/dispatch/pools/detail/b.hpp"\n'}), [])
+                                     "engine/dispatch/a.hpp": '#include <uptempo/dispatch/pools/detail/b.hpp>\n'}), [])
         other = "uptempo_library(engine HEADERS stream/a.hpp DETAIL_HEADERS dispatch/detail/b.hpp SOURCES)"
-        found = self.wrong({"engine/CMakeLists.txt": other, "engine/stream/a.hpp": '#include "engine/dispatch/detail/b.hpp"\n',
+        found = self.wrong({"engine/CMakeLists.txt": other, "engine/stream/a.hpp": '#include <uptempo/dispatch/detail/b.hpp>\n',
                             "engine/dispatch/detail/b.hpp": ""})
         self.assertEqual(len(found), 1)
         self.assertIn("detail/ of another room", found[0])
@@ -75,14 +75,24 @@ class Includes(unittest.TestCase):
         self.assertIn("no public header needs it", self.wrong({**self.PUBLIC, "engine/dispatch/a.hpp": ""})[0])
         self.assertIn("not of DETAIL_HEADERS", self.wrong({**self.PUBLIC, "engine/dispatch/detail/c.hpp": ""})[0])
         outside = "uptempo_library(engine HEADERS dispatch/a.hpp DETAIL_HEADERS dispatch/b.hpp SOURCES)"
-        files = {"engine/CMakeLists.txt": outside, "engine/dispatch/b.hpp": "", "engine/dispatch/a.hpp": '#include "engine/dispatch/b.hpp"\n'}
+        files = {"engine/CMakeLists.txt": outside, "engine/dispatch/b.hpp": "", "engine/dispatch/a.hpp": '#include <uptempo/dispatch/b.hpp>\n'}
         self.assertIn("in no detail/ folder", self.wrong(files)[0])
 
+    def test_a_header_of_aql_engine_or_kernels_has_one_name(self):
+        files = {"aql/a.hpp": "", "engine/memory/a.hpp": "", "test/own/a.hpp": ""}
+        for name in ("<uptempo/aql/a.hpp>", "<uptempo/memory/a.hpp>", "<uptempo/kernels/a.hpp>", '"test/own/a.hpp"'):
+            self.assertEqual(self.wrong({**files, "test/a.cpp": f"#include {name}\n"}), [], name)
+        for name in ('"aql/a.hpp"', "<aql/a.hpp>", '"engine/memory/a.hpp"', "<kernels/a.hpp>", '"kernels/a.hpp"', '"uptempo/memory/a.hpp"'):
+            found = self.wrong({**files, "test/a.cpp": f"#include {name}\n"})
+            self.assertEqual(len(found), 1, name)
+            self.assertIn(f"test/a.cpp:1: includes {name}: headers of aql, engine and kernels are included as", found[0])
+        self.assertEqual(len(self.wrong({**files, "engine/memory/a.cpp": '#include "a.hpp"\n'})), 1)
+
     def test_samples_and_tools_use_public_headers_only(self):
-        self.assertEqual(self.wrong({**self.PUBLIC, "samples/a.cpp": "#include <engine/dispatch/a.hpp>\n"}), [])
+        self.assertEqual(self.wrong({**self.PUBLIC, "samples/a.cpp": "#include <uptempo/dispatch/a.hpp>\n"}), [])
         for user in ("samples/a.cpp", "tools/bench/a.cpp"):
-            self.assertEqual(len(self.wrong({**self.PUBLIC, user: '#include "engine/dispatch/detail/b.hpp"\n'})), 1)
-        private = {"engine/dispatch/c.hpp": "", "tools/a.cpp": '#include "engine/dispatch/c.hpp"\n'}
+            self.assertEqual(len(self.wrong({**self.PUBLIC, user: '#include <uptempo/dispatch/detail/b.hpp>\n'})), 1)
+        private = {"engine/dispatch/c.hpp": "", "tools/a.cpp": '#include <uptempo/dispatch/c.hpp>\n'}
         self.assertEqual(len(self.wrong({**self.PUBLIC, **private})), 1)
 
     def test_samples_and_tools_do_not_name_the_namespace_detail(self):

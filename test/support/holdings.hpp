@@ -3,7 +3,7 @@
 #pragma once
 
 #include <dlfcn.h>
-#include <engine/uptempo.hpp>
+#include <uptempo/uptempo.hpp>
 
 #include <cstdint>
 #include <fstream>
@@ -11,9 +11,9 @@
 #include <string>
 #include <tuple>
 
-#include "engine/completion/timeline.hpp"
-#include "engine/runtime/amd_extension.hpp"
-#include "engine/runtime/session.hpp"
+#include <uptempo/completion/timeline.hpp>
+#include <uptempo/runtime/amd_extension.hpp>
+#include <uptempo/runtime/session.hpp>
 #include "tools/vgpu/query.h"
 
 namespace uptempo::test {

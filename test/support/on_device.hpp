@@ -16,7 +16,7 @@
 // timelines are no part of the check; device_teardown_test counts them.
 #pragma once
 
-#include <engine/uptempo.hpp>
+#include <uptempo/uptempo.hpp>
 
 #include <atomic>
 #include <cstdint>

@@ -16,7 +16,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "aql/packet.hpp"
+#include <uptempo/aql/packet.hpp>
 
 namespace uptempo::test {
 

@@ -1,7 +1,7 @@
 // A deadline for an event that must happen. Only a hang reaches it.
 #pragma once
 
-#include "aql/deadline.hpp"
+#include <uptempo/aql/deadline.hpp>
 #include "test/support/eventually.hpp"
 
 namespace uptempo::test {

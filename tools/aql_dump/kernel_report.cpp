@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <engine/program/kernel_start.hpp>
-#include <engine/runtime/error.hpp>
+#include <uptempo/program/kernel_start.hpp>
+#include <uptempo/runtime/error.hpp>
 
 #include <algorithm>
 #include <span>

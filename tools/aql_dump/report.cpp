@@ -4,7 +4,7 @@
 
 #include <map>
 
-#include "aql/text.hpp"
+#include <uptempo/aql/text.hpp>
 
 namespace uptempo::aql_dump {
 namespace {

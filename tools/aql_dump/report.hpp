@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "aql/packet.hpp"
+#include <uptempo/aql/packet.hpp>
 
 namespace uptempo::aql_dump {
 

@@ -3,7 +3,8 @@
 #
 #   uptempo_target(<target>)
 #       Sets warnings (errors with UPTEMPO_WERROR), C++20 and the sanitizers of UPTEMPO_SANITIZE.
-#       Includes are relative to the root of the tree.
+#       Includes are <uptempo/...> for headers of engine/ and aql/, and relative to the root of the
+#       tree for others.
 #   uptempo_executable(<target> <source>...)
 #       Calls add_executable and uptempo_target. The program goes to bin/.
 #   uptempo_cold(<target>...)
@@ -49,6 +50,19 @@ endforeach()
 get_filename_component(UPTEMPO_ROOT_DIR ${CMAKE_CURRENT_LIST_DIR}/../.. ABSOLUTE)
 set(UPTEMPO_ROOT_DIR ${UPTEMPO_ROOT_DIR} CACHE INTERNAL "Root of Uptempo's tree")
 
+# The include root has the names of an installation: <uptempo/dispatch/queue.hpp> is
+# engine/dispatch/queue.hpp, and <uptempo/aql/packet.hpp> is aql/packet.hpp. It consists of links,
+# so that dependencies of a build are the files of the tree.
+set(UPTEMPO_INCLUDE_DIR ${PROJECT_BINARY_DIR}/include CACHE INTERNAL "Holds uptempo/, the links to engine/ and aql/")
+file(MAKE_DIRECTORY ${UPTEMPO_INCLUDE_DIR}/uptempo)
+file(GLOB _entries ${UPTEMPO_ROOT_DIR}/engine/*)
+foreach(_entry IN LISTS _entries ITEMS ${UPTEMPO_ROOT_DIR}/aql)
+  if(IS_DIRECTORY ${_entry} OR _entry MATCHES "\\.hpp$")
+    get_filename_component(_name ${_entry} NAME)
+    file(CREATE_LINK ${_entry} ${UPTEMPO_INCLUDE_DIR}/uptempo/${_name} SYMBOLIC)
+  endif()
+endforeach()
+
 # An anonymous namespace is no defect in a source that another one includes.
 set(UPTEMPO_UNITY_WARNINGS "")
 if(CMAKE_UNITY_BUILD AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)
@@ -63,7 +77,7 @@ set(UPTEMPO_COMPILER_MEMORY
 
 function(uptempo_target target)
   target_compile_features(${target} PUBLIC cxx_std_20)
-  target_include_directories(${target} PRIVATE ${UPTEMPO_ROOT_DIR})
+  target_include_directories(${target} PRIVATE ${UPTEMPO_INCLUDE_DIR} ${UPTEMPO_ROOT_DIR})
   # GCC's -Wconversion leaves sign conversions out of C++; clang's does not.
   # GCC 12 reports an impossible overlap inside std::string's operator+ (GCC bug 105651).
   target_compile_options(${target} PRIVATE -Wall -Wextra -Wconversion -Wshadow

@@ -3,10 +3,10 @@
 #   uptempo_library(<name> HEADERS <file>... [DETAIL_HEADERS <file>...] SOURCES <file>...)
 #       Adds the static library uptempo_<name>, with the name uptempo::<name> in the tree and for
 #       consumers. HEADERS are its public headers. DETAIL_HEADERS are private headers that public
-#       ones include. Only these are installed, under include/uptempo/ at the same relative path, so
-#       `#include "engine/dispatch/queue.hpp"` names the same file in both places. The target
-#       property UPTEMPO_HEADERS lists HEADERS. Link dependencies with target_link_libraries as
-#       usual, and add a new external one to uptempoConfig.cmake.in and uptempo.pc.in.
+#       ones include. Only these are installed, in include/uptempo/, with the names that they have
+#       in UPTEMPO_INCLUDE_DIR. The target property UPTEMPO_HEADERS lists the names of HEADERS, such
+#       as uptempo/dispatch/queue.hpp. Link dependencies with target_link_libraries as usual, and
+#       add a new external one to uptempoConfig.cmake.in and uptempo.pc.in.
 #
 #   uptempo_install_package()
 #       Installs exports, configuration files and uptempo.pc. Call it once, at the end of the top
@@ -24,16 +24,19 @@ function(uptempo_library name)
   add_library(${target} STATIC ${arg_SOURCES})
   add_library(uptempo::${name} ALIAS ${target})
   uptempo_target(${target})
-  file(RELATIVE_PATH place ${uptempo_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR})
-  list(TRANSFORM arg_HEADERS PREPEND ${place}/ OUTPUT_VARIABLE headers)
+  # Headers of engine/ are in uptempo/ itself, others in a folder of it.
+  file(RELATIVE_PATH place ${UPTEMPO_ROOT_DIR} ${CMAKE_CURRENT_SOURCE_DIR})
+  string(REGEX REPLACE "^engine" "" place ${place})
+  cmake_path(SET place NORMALIZE uptempo/${place}/)
+  list(TRANSFORM arg_HEADERS PREPEND ${place} OUTPUT_VARIABLE headers)
   set_target_properties(${target} PROPERTIES EXPORT_NAME ${name} UPTEMPO_HEADERS "${headers}")
   target_include_directories(${target} PUBLIC
-    $<BUILD_INTERFACE:${uptempo_SOURCE_DIR}> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/uptempo>)
+    $<BUILD_INTERFACE:${UPTEMPO_INCLUDE_DIR}> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
   if(UPTEMPO_INSTALL)
     install(TARGETS ${target} EXPORT uptempoTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
     foreach(header IN LISTS arg_HEADERS arg_DETAIL_HEADERS)
-      get_filename_component(folder ${place}/${header} DIRECTORY)
-      install(FILES ${header} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/uptempo/${folder})
+      get_filename_component(folder ${place}${header} DIRECTORY)
+      install(FILES ${header} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/${folder})
     endforeach()
   endif()
 endfunction()

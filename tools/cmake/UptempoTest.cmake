@@ -144,12 +144,11 @@ function(_uptempo_devices names options name one_device)
   set(${options} ${all_options} PARENT_SCOPE)
 endfunction()
 
-# uptempo_test_headers(<name> [HEADERS <file>...] [LIBRARIES <target>...]): parses the headers that
+# uptempo_test_headers(<name> [HEADERS <header>...] [LIBRARIES <target>...]): parses the headers that
 # every test includes once, and these headers, with the compile options of the calling directory, for
-# the tests that are added in it afterwards. Files are relative to the root of the tree.
+# the tests that are added in it afterwards.
 function(uptempo_test_headers name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "HEADERS;LIBRARIES")
-  list(TRANSFORM arg_HEADERS PREPEND ${UPTEMPO_ROOT_DIR}/)
   uptempo_executable(${name} ${_UPTEMPO_TEST_HEADERS_SOURCE})
   uptempo_cold(${name})
   target_link_libraries(${name} PRIVATE uptempo_test_main ${arg_LIBRARIES} Threads::Threads)

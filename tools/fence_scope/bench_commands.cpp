@@ -9,7 +9,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "engine/runtime/error.hpp"
+#include <uptempo/runtime/error.hpp>
 #include "tools/fence_scope/commands.hpp"
 #include "tools/fence_scope/experiment.hpp"
 #include "tools/fence_scope/report/report_packets.hpp"

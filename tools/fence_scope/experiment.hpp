@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/fences/fence_plan.hpp"
+#include <uptempo/fences/fence_plan.hpp>
 #include "tools/fence_scope/report/report.hpp"
 #include "tools/fence_scope/run/measure.hpp"
 #include "tools/fence_scope/sequence/sequence.hpp"

@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-#include "engine/hip/api/hip_api.hpp"
+#include <uptempo/hip/api/hip_api.hpp>
 
 namespace uptempo::graphs {
 

@@ -1,7 +1,7 @@
 // HIP's functions that copy in streams: each calls HIP's own. In a captured stream, it enters the
 // node in the ledger.
 
-#include "engine/hip/api/hip_api.hpp"
+#include <uptempo/hip/api/hip_api.hpp>
 #include "tools/graphs/captured_call.hpp"
 #include "tools/graphs/copy_params.hpp"
 #include "tools/graphs/original.hpp"

@@ -1,7 +1,7 @@
 // HIP's functions that begin and end captures, and those that add nodes to captured streams which
 // HIP does not describe in full: their graphs stay with HIP.
 
-#include "engine/hip/api/hip_api.hpp"
+#include <uptempo/hip/api/hip_api.hpp>
 #include "tools/graphs/captured_call.hpp"
 #include "tools/graphs/original.hpp"
 #include "tools/graphs/symbol_name.hpp"

@@ -13,7 +13,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "engine/hip/api/hip_api.hpp"
+#include <uptempo/hip/api/hip_api.hpp>
 
 namespace uptempo::graphs {
 

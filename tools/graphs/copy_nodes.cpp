@@ -1,7 +1,7 @@
 // HIP's functions that add, change, copy and destroy nodes of graphs: each calls HIP's own and
 // keeps the ledger of copies.
 
-#include "engine/hip/api/hip_api.hpp"
+#include <uptempo/hip/api/hip_api.hpp>
 #include "tools/graphs/copy_ledger.hpp"
 #include "tools/graphs/copy_params.hpp"
 #include "tools/graphs/guarded.hpp"

@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-#include "engine/hip/api/hip_api.hpp"
+#include <uptempo/hip/api/hip_api.hpp>
 
 namespace uptempo::graphs {
 

@@ -3,7 +3,7 @@
 #include <map>
 #include <new>
 
-#include "engine/hip/device.hpp"
+#include <uptempo/hip/device.hpp>
 
 namespace uptempo::graphs {
 

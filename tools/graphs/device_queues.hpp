@@ -10,9 +10,9 @@
 #include <mutex>
 #include <unordered_map>
 
-#include "engine/dispatch/queue.hpp"
-#include "engine/hip/api/hip_api.hpp"
-#include "engine/runtime/runtime.hpp"
+#include <uptempo/dispatch/queue.hpp>
+#include <uptempo/hip/api/hip_api.hpp>
+#include <uptempo/runtime/runtime.hpp>
 
 namespace uptempo::graphs {
 

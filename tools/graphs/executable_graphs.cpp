@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "engine/hip/api/hip_api.hpp"
+#include <uptempo/hip/api/hip_api.hpp>
 #include "tools/graphs/copy_params.hpp"
 #include "tools/graphs/original.hpp"
 #include "tools/graphs/symbol_copies.hpp"

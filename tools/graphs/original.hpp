@@ -6,7 +6,7 @@
 
 #include <hip/hip_version.h>
 
-#include "engine/hip/api/hip_api.hpp"
+#include <uptempo/hip/api/hip_api.hpp>
 
 namespace uptempo::graphs {
 

@@ -2,7 +2,7 @@
 // where it has one.
 #include <cstdint>
 
-#include "engine/hip/api/hip_api.hpp"
+#include <uptempo/hip/api/hip_api.hpp>
 #include "tools/graphs/original.hpp"
 #include "tools/graphs/replacement.hpp"
 #include "tools/graphs/symbol_name.hpp"

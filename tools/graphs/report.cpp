@@ -10,7 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
-#include "aql/whole_file.hpp"
+#include <uptempo/aql/whole_file.hpp>
 #include "tools/graphs/lookups.hpp"
 #include "tools/graphs/settings.hpp"
 

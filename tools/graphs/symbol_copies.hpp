@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <optional>
 
-#include "engine/hip/api/hip_api.hpp"
+#include <uptempo/hip/api/hip_api.hpp>
 
 namespace uptempo::graphs {
 

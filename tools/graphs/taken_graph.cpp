@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <string>
 
-#include "engine/hip/wait.hpp"
+#include <uptempo/hip/wait.hpp>
 #include "tools/graphs/device_queues.hpp"
 
 namespace uptempo::graphs {

@@ -15,8 +15,8 @@
 #include <utility>
 #include <vector>
 
-#include "engine/hip/api/hip_api.hpp"
-#include "engine/hip/graph.hpp"
+#include <uptempo/hip/api/hip_api.hpp>
+#include <uptempo/hip/graph.hpp>
 #include "tools/graphs/copy_ledger.hpp"
 
 namespace uptempo::graphs {

@@ -18,7 +18,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "engine/hip/api/hip_api.hpp"
+#include <uptempo/hip/api/hip_api.hpp>
 #include "tools/graphs/report.hpp"
 #include "tools/graphs/taken_graph.hpp"
 

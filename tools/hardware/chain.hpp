@@ -9,7 +9,7 @@
 #include <functional>
 #include <string_view>
 
-#include "engine/runtime/agent.hpp"
+#include <uptempo/runtime/agent.hpp>
 #include "tools/hardware/chain_times.hpp"
 #include "tools/hardware/probe.hpp"
 

@@ -9,12 +9,12 @@
 #include <string>
 #include <vector>
 
-#include "engine/dispatch/batch_submitter.hpp"
-#include "engine/memory/buffer.hpp"
-#include "engine/program/program.hpp"
-#include "engine/recording/recording.hpp"
-#include "engine/stream/stream.hpp"
-#include "kernels/basics.hpp"
+#include <uptempo/dispatch/batch_submitter.hpp>
+#include <uptempo/kernels/basics.hpp>
+#include <uptempo/memory/buffer.hpp>
+#include <uptempo/program/program.hpp>
+#include <uptempo/recording/recording.hpp>
+#include <uptempo/stream/stream.hpp>
 #include "tools/support/statistics.hpp"
 
 namespace uptempo::hardware {

@@ -5,10 +5,10 @@
 #include <chrono>
 #include <utility>
 
-#include "engine/memory/buffer.hpp"
-#include "engine/runtime/signal.hpp"
-#include "engine/stream/stream.hpp"
-#include "engine/stream/streams.hpp"
+#include <uptempo/memory/buffer.hpp>
+#include <uptempo/runtime/signal.hpp>
+#include <uptempo/stream/stream.hpp>
+#include <uptempo/stream/streams.hpp>
 #include "tools/hardware/probe.hpp"
 
 namespace uptempo::hardware {

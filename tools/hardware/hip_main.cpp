@@ -6,7 +6,7 @@
 // Exit code: 0, 1 the device or HIP failed, 2 wrong command line, 77 no such device.
 #include <memory>
 
-#include "engine/hip/device.hpp"
+#include <uptempo/hip/device.hpp>
 #include "tools/hardware/chain.hpp"
 #include "tools/hardware/chain_hip.hpp"
 #include "tools/hardware/child.hpp"

@@ -6,7 +6,7 @@
 #include <array>
 #include <cstdint>
 
-#include "engine/runtime/agent.hpp"
+#include <uptempo/runtime/agent.hpp>
 #include "tools/hardware/probe.hpp"
 
 namespace uptempo::hardware {

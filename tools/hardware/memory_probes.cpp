@@ -6,12 +6,12 @@
 #include <array>
 #include <optional>
 
-#include "aql/store_fence.hpp"
-#include "engine/memory/buffer.hpp"
-#include "engine/memory/kernarg_placement.hpp"
-#include "engine/program/program.hpp"
-#include "engine/runtime/signal.hpp"
-#include "kernels/basics.hpp"
+#include <uptempo/aql/store_fence.hpp>
+#include <uptempo/kernels/basics.hpp>
+#include <uptempo/memory/buffer.hpp>
+#include <uptempo/memory/kernarg_placement.hpp>
+#include <uptempo/program/program.hpp>
+#include <uptempo/runtime/signal.hpp>
 #include "tools/hardware/packets.hpp"
 #include "tools/support/packet_queue.hpp"
 

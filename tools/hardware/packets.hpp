@@ -6,8 +6,8 @@
 #include <cstddef>
 #include <cstring>
 
-#include "aql/packet.hpp"
-#include "engine/program/program.hpp"
+#include <uptempo/aql/packet.hpp>
+#include <uptempo/program/program.hpp>
 
 namespace uptempo::hardware {
 

@@ -6,11 +6,11 @@
 #include <optional>
 #include <thread>
 
-#include "aql/amd_abi.hpp"
-#include "engine/memory/buffer.hpp"
-#include "engine/program/program.hpp"
-#include "engine/runtime/error.hpp"
-#include "kernels/probes.hpp"
+#include <uptempo/aql/amd_abi.hpp>
+#include <uptempo/kernels/probes.hpp>
+#include <uptempo/memory/buffer.hpp>
+#include <uptempo/program/program.hpp>
+#include <uptempo/runtime/error.hpp>
 #include "tools/hardware/packets.hpp"
 #include "tools/hardware/probe.hpp"
 #include "tools/hardware/raw_queue.hpp"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <thread>
 
-#include "engine/runtime/error.hpp"
+#include <uptempo/runtime/error.hpp>
 
 namespace uptempo::hardware {
 

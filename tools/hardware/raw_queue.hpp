@@ -12,9 +12,9 @@
 #include <cstdint>
 #include <memory>
 
-#include "aql/packet.hpp"
-#include "engine/runtime/agent.hpp"
-#include "engine/runtime/signal.hpp"
+#include <uptempo/aql/packet.hpp>
+#include <uptempo/runtime/agent.hpp>
+#include <uptempo/runtime/signal.hpp>
 
 namespace uptempo::hardware {
 

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <sstream>
 
-#include "engine/dispatch/queue.hpp"
-#include "engine/program/program.hpp"
-#include "kernels/basics.hpp"
+#include <uptempo/dispatch/queue.hpp>
+#include <uptempo/kernels/basics.hpp>
+#include <uptempo/program/program.hpp>
 #include "tools/support/program.hpp"
 #include "tools/support/software.hpp"
 #include "tools/support/table.hpp"

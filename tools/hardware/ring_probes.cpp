@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <vector>
 
-#include "engine/memory/buffer.hpp"
-#include "engine/program/program.hpp"
-#include "engine/stream/stream.hpp"
-#include "kernels/basics.hpp"
+#include <uptempo/kernels/basics.hpp>
+#include <uptempo/memory/buffer.hpp>
+#include <uptempo/program/program.hpp>
+#include <uptempo/stream/stream.hpp>
 #include "tools/hardware/packets.hpp"
 #include "tools/support/packet_queue.hpp"
 

@@ -12,7 +12,7 @@
 #include <string>
 #include <string_view>
 
-#include "aql/whole_file.hpp"
+#include <uptempo/aql/whole_file.hpp>
 #include "tools/lint/call_site.hpp"
 #include "tools/lint/wrappers.hpp"
 

@@ -11,7 +11,7 @@
 #include <ranges>
 #include <utility>
 
-#include "aql/whole_file.hpp"
+#include <uptempo/aql/whole_file.hpp>
 #include "tools/lint/call_site.hpp"
 #include "tools/lint/safe_read.hpp"
 

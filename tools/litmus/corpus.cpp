@@ -2,7 +2,7 @@
 
 #include <span>
 
-#include "aql/text.hpp"
+#include <uptempo/aql/text.hpp>
 
 namespace uptempo::litmus {
 namespace {

@@ -25,7 +25,7 @@
 #include <string>
 #include <vector>
 
-#include "aql/packet.hpp"
+#include <uptempo/aql/packet.hpp>
 
 namespace uptempo::litmus {
 

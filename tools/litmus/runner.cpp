@@ -12,12 +12,12 @@
 #include <stdexcept>
 #include <string>
 
-#include "engine/memory/buffer.hpp"
-#include "engine/program/program.hpp"
-#include "engine/runtime/error.hpp"
-#include "engine/runtime/signal.hpp"
-#include "kernels/litmus.hpp"
-#include "kernels/workgroups_of_256.hpp"
+#include <uptempo/kernels/litmus.hpp>
+#include <uptempo/kernels/workgroups_of_256.hpp>
+#include <uptempo/memory/buffer.hpp>
+#include <uptempo/program/program.hpp>
+#include <uptempo/runtime/error.hpp>
+#include <uptempo/runtime/signal.hpp>
 #include "tools/support/packet_queue.hpp"
 
 namespace uptempo::litmus {

@@ -16,7 +16,7 @@
 #include <memory>
 #include <vector>
 
-#include "engine/runtime/agent.hpp"
+#include <uptempo/runtime/agent.hpp>
 #include "tools/litmus/litmus.hpp"
 
 namespace uptempo::litmus {

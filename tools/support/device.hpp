@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/runtime/runtime.hpp"
+#include <uptempo/runtime/runtime.hpp>
 
 namespace uptempo::support {
 

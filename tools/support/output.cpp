@@ -10,8 +10,8 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
-#include "aql/printable.hpp"
-#include "aql/whole_file.hpp"
+#include <uptempo/aql/printable.hpp>
+#include <uptempo/aql/whole_file.hpp>
 
 namespace uptempo::support {
 namespace {

@@ -8,14 +8,14 @@
 #include <string>
 #include <utility>
 
-#include "aql/amd_abi.hpp"
-#include "aql/text.hpp"
-#include "aql/writer.hpp"
-#include "engine/runtime/error.hpp"
-#include "engine/runtime/owned.hpp"
-#include "engine/runtime/ring_access.hpp"
-#include "engine/runtime/runtime.hpp"
-#include "engine/runtime/signal.hpp"
+#include <uptempo/aql/amd_abi.hpp>
+#include <uptempo/aql/text.hpp>
+#include <uptempo/aql/writer.hpp>
+#include <uptempo/runtime/error.hpp>
+#include <uptempo/runtime/owned.hpp>
+#include <uptempo/runtime/ring_access.hpp>
+#include <uptempo/runtime/runtime.hpp>
+#include <uptempo/runtime/signal.hpp>
 
 namespace uptempo::support {
 namespace {

@@ -16,9 +16,9 @@
 #include <span>
 #include <string_view>
 
-#include "aql/packet.hpp"
-#include "engine/program/argument_layout.hpp"
-#include "engine/runtime/agent.hpp"
+#include <uptempo/aql/packet.hpp>
+#include <uptempo/program/argument_layout.hpp>
+#include <uptempo/runtime/agent.hpp>
 
 namespace uptempo::support {
 

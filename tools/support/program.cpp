@@ -13,7 +13,7 @@
 #include <iostream>
 #include <utility>
 
-#include "aql/printable.hpp"
+#include <uptempo/aql/printable.hpp>
 #include "tools/support/command_line.hpp"
 #include "tools/support/interrupt.hpp"
 

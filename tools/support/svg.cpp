@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "aql/printable.hpp"
+#include <uptempo/aql/printable.hpp>
 
 namespace uptempo::support {
 namespace {

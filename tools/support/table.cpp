@@ -4,7 +4,7 @@
 #include <sstream>
 #include <stdexcept>
 
-#include "aql/printable.hpp"
+#include <uptempo/aql/printable.hpp>
 
 namespace uptempo::support {
 namespace {

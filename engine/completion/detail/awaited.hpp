@@ -7,7 +7,7 @@
 
 #include <cstdint>
 
-#include "engine/completion/completion.hpp"
+#include <uptempo/completion/completion.hpp>
 
 namespace uptempo::detail {
 

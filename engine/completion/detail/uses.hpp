@@ -9,7 +9,7 @@
 #include <optional>
 #include <vector>
 
-#include "engine/completion/completion.hpp"
+#include <uptempo/completion/completion.hpp>
 
 namespace uptempo::detail {
 

@@ -1,6 +1,6 @@
-#include "engine/completion/timeline/kept_times.hpp"
+#include <uptempo/completion/timeline/kept_times.hpp>
 
-#include "engine/runtime/error.hpp"
+#include <uptempo/runtime/error.hpp>
 
 namespace uptempo::detail {
 

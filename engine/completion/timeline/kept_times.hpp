@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/completion/completion.hpp"
+#include <uptempo/completion/completion.hpp>
 
 namespace uptempo::detail {
 

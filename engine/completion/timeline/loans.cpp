@@ -1,8 +1,8 @@
-#include "engine/completion/timeline/loans.hpp"
+#include <uptempo/completion/timeline/loans.hpp>
 
 #include <algorithm>
 
-#include "engine/completion/timeline.hpp"
+#include <uptempo/completion/timeline.hpp>
 
 namespace uptempo::detail {
 

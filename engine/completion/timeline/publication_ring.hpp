@@ -24,7 +24,7 @@
 #include <optional>
 #include <vector>
 
-#include "aql/amd_abi.hpp"
+#include <uptempo/aql/amd_abi.hpp>
 
 namespace uptempo::detail {
 

@@ -8,7 +8,7 @@
 #include <atomic>
 #include <cstdint>
 
-#include "aql/pause.hpp"
+#include <uptempo/aql/pause.hpp>
 
 namespace uptempo::detail {
 

@@ -12,10 +12,10 @@
 #include <memory>
 #include <span>
 
-#include "engine/dispatch/detail/dispatch_shape.hpp"
-#include "engine/dispatch/detail/publication.hpp"
-#include "engine/program/grid.hpp"
-#include "engine/program/program.hpp"
+#include <uptempo/dispatch/detail/dispatch_shape.hpp>
+#include <uptempo/dispatch/detail/publication.hpp>
+#include <uptempo/program/grid.hpp>
+#include <uptempo/program/program.hpp>
 
 namespace uptempo {
 

@@ -15,11 +15,11 @@
 #include <cstring>
 #include <vector>
 
-#include "aql/packet.hpp"
-#include "engine/program/argument_layout.hpp"
-#include "engine/program/detail/argument_places.hpp"
-#include "engine/program/grid.hpp"
-#include "engine/program/program.hpp"
+#include <uptempo/aql/packet.hpp>
+#include <uptempo/program/argument_layout.hpp>
+#include <uptempo/program/detail/argument_places.hpp>
+#include <uptempo/program/grid.hpp>
+#include <uptempo/program/program.hpp>
 
 namespace uptempo::detail {
 

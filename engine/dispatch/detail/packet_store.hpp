@@ -13,7 +13,7 @@
 #include <span>
 #include <utility>
 
-#include "aql/packet.hpp"
+#include <uptempo/aql/packet.hpp>
 
 namespace uptempo::detail {
 

@@ -12,16 +12,16 @@
 #include <span>
 #include <vector>
 
-#include "aql/packet.hpp"
-#include "aql/writer.hpp"
-#include "engine/dispatch/detail/packet_store.hpp"
-#include "engine/dispatch/flight/detail/flight_headers.hpp"
-#include "engine/dispatch/pools/detail/kernarg_cursor.hpp"
-#include "engine/dispatch/queue.hpp"
-#include "engine/fences/declarations.hpp"
-#include "engine/fences/fence_plan.hpp"
-#include "engine/runtime/error.hpp"
-#include "engine/runtime/signal.hpp"
+#include <uptempo/aql/packet.hpp>
+#include <uptempo/aql/writer.hpp>
+#include <uptempo/dispatch/detail/packet_store.hpp>
+#include <uptempo/dispatch/flight/detail/flight_headers.hpp>
+#include <uptempo/dispatch/pools/detail/kernarg_cursor.hpp>
+#include <uptempo/dispatch/queue.hpp>
+#include <uptempo/fences/declarations.hpp>
+#include <uptempo/fences/fence_plan.hpp>
+#include <uptempo/runtime/error.hpp>
+#include <uptempo/runtime/signal.hpp>
 
 namespace uptempo {
 

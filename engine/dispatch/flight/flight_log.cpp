@@ -1,12 +1,12 @@
-#include "engine/dispatch/flight/flight_log.hpp"
+#include <uptempo/dispatch/flight/flight_log.hpp>
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <map>
 
-#include "aql/text.hpp"
-#include "engine/program/kernel_names.hpp"
+#include <uptempo/aql/text.hpp>
+#include <uptempo/program/kernel_names.hpp>
 
 namespace uptempo::detail {
 namespace {

@@ -19,10 +19,10 @@
 #include <string>
 #include <vector>
 
-#include "aql/packet.hpp"
-#include "aql/writer.hpp"
-#include "engine/completion/timeline.hpp"
-#include "engine/dispatch/flight/flight_recorder.hpp"
+#include <uptempo/aql/packet.hpp>
+#include <uptempo/aql/writer.hpp>
+#include <uptempo/completion/timeline.hpp>
+#include <uptempo/dispatch/flight/flight_recorder.hpp>
 
 namespace uptempo::detail {
 

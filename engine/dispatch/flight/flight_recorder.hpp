@@ -21,8 +21,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "engine/dispatch/flight/detail/flight_headers.hpp"
-#include "engine/runtime/error.hpp"
+#include <uptempo/dispatch/flight/detail/flight_headers.hpp>
+#include <uptempo/runtime/error.hpp>
 
 namespace uptempo::detail {
 

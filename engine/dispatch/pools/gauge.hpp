@@ -6,7 +6,7 @@
 #include <atomic>
 #include <cstdint>
 
-#include "engine/dispatch/pools/pressure.hpp"
+#include <uptempo/dispatch/pools/pressure.hpp>
 
 namespace uptempo::detail {
 

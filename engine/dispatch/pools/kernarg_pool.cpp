@@ -1,4 +1,4 @@
-#include "engine/dispatch/pools/kernarg_pool.hpp"
+#include <uptempo/dispatch/pools/kernarg_pool.hpp>
 
 namespace uptempo {
 

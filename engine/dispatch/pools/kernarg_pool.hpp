@@ -16,10 +16,10 @@
 #include <span>
 #include <vector>
 
-#include "engine/dispatch/pools/detail/kernarg_cursor.hpp"
-#include "engine/dispatch/pools/gauge.hpp"
-#include "engine/dispatch/pools/pressure.hpp"
-#include "engine/runtime/counters.hpp"
+#include <uptempo/dispatch/pools/detail/kernarg_cursor.hpp>
+#include <uptempo/dispatch/pools/gauge.hpp>
+#include <uptempo/dispatch/pools/pressure.hpp>
+#include <uptempo/runtime/counters.hpp>
 
 namespace uptempo {
 

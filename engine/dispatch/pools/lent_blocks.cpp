@@ -1,4 +1,4 @@
-#include "engine/dispatch/pools/lent_blocks.hpp"
+#include <uptempo/dispatch/pools/lent_blocks.hpp>
 
 #include <fmt/format.h>
 
@@ -6,8 +6,8 @@
 #include <bit>
 #include <utility>
 
-#include "engine/completion/timeline.hpp"
-#include "engine/runtime/error.hpp"
+#include <uptempo/completion/timeline.hpp>
+#include <uptempo/runtime/error.hpp>
 
 namespace uptempo::detail {
 namespace {

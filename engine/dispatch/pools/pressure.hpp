@@ -18,7 +18,7 @@
 
 #include <cstdint>
 
-#include "aql/amd_abi.hpp"
+#include <uptempo/aql/amd_abi.hpp>
 
 namespace uptempo {
 

@@ -1,12 +1,12 @@
-#include "engine/dispatch/pools/signal_pool.hpp"
+#include <uptempo/dispatch/pools/signal_pool.hpp>
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "aql/amd_abi.hpp"
-#include "engine/runtime/counters.hpp"
-#include "engine/runtime/error.hpp"
+#include <uptempo/aql/amd_abi.hpp>
+#include <uptempo/runtime/counters.hpp>
+#include <uptempo/runtime/error.hpp>
 
 namespace uptempo {
 namespace {

@@ -15,11 +15,11 @@
 #include <span>
 #include <vector>
 
-#include "aql/amd_abi.hpp"
-#include "engine/dispatch/pools/gauge.hpp"
-#include "engine/dispatch/pools/pressure.hpp"
-#include "engine/runtime/counters.hpp"
-#include "engine/runtime/signal.hpp"
+#include <uptempo/aql/amd_abi.hpp>
+#include <uptempo/dispatch/pools/gauge.hpp>
+#include <uptempo/dispatch/pools/pressure.hpp>
+#include <uptempo/runtime/counters.hpp>
+#include <uptempo/runtime/signal.hpp>
 
 namespace uptempo {
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <utility>
 
-#include "engine/runtime/error.hpp"
+#include <uptempo/runtime/error.hpp>
 
 namespace uptempo::hip {
 

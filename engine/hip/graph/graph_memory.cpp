@@ -1,4 +1,4 @@
-#include "engine/hip/graph/graph_memory.hpp"
+#include <uptempo/hip/graph/graph_memory.hpp>
 
 #include <fmt/format.h>
 #include <hsa/hsa_ext_amd.h>
@@ -7,9 +7,9 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "engine/hip/api/hip_api.hpp"
-#include "engine/hip/graph/graph_error.hpp"
-#include "engine/runtime/error.hpp"
+#include <uptempo/hip/api/hip_api.hpp>
+#include <uptempo/hip/graph/graph_error.hpp>
+#include <uptempo/runtime/error.hpp>
 
 namespace uptempo::hip {
 namespace {

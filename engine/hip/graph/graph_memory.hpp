@@ -16,8 +16,8 @@
 #include <string>
 #include <vector>
 
-#include "engine/memory/host_pin.hpp"
-#include "engine/runtime/agent.hpp"
+#include <uptempo/memory/host_pin.hpp>
+#include <uptempo/runtime/agent.hpp>
 
 namespace uptempo::hip {
 

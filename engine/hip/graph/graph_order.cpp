@@ -1,10 +1,10 @@
-#include "engine/hip/graph/graph_order.hpp"
+#include <uptempo/hip/graph/graph_order.hpp>
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "engine/runtime/error.hpp"
+#include <uptempo/runtime/error.hpp>
 
 namespace uptempo::hip {
 namespace {

@@ -1,8 +1,8 @@
-#include "engine/hip/graph/graph_transfers.hpp"
+#include <uptempo/hip/graph/graph_transfers.hpp>
 
 #include <fmt/format.h>
 
-#include "engine/hip/graph/graph_error.hpp"
+#include <uptempo/hip/graph/graph_error.hpp>
 
 namespace uptempo::hip {
 namespace {

@@ -12,9 +12,9 @@
 #include <cstdint>
 #include <string>
 
-#include "engine/hip/api/hip_api.hpp"
-#include "engine/hip/graph/graph_memory.hpp"
-#include "engine/stream/copy/transfer_kernels.hpp"
+#include <uptempo/hip/api/hip_api.hpp>
+#include <uptempo/hip/graph/graph_memory.hpp>
+#include <uptempo/stream/copy/transfer_kernels.hpp>
 
 namespace uptempo::hip {
 

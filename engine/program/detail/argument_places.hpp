@@ -13,8 +13,8 @@
 #include <cstring>
 #include <type_traits>
 
-#include "engine/program/argument_layout.hpp"
-#include "engine/program/arguments.hpp"
+#include <uptempo/program/argument_layout.hpp>
+#include <uptempo/program/arguments.hpp>
 
 namespace uptempo::detail {
 

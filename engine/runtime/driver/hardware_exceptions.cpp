@@ -1,4 +1,4 @@
-#include "engine/runtime/driver/hardware_exceptions.hpp"
+#include <uptempo/runtime/driver/hardware_exceptions.hpp>
 
 #include <fmt/format.h>
 #include <hsa/hsa_ext_amd.h>
@@ -12,8 +12,8 @@
 #include <string_view>
 #include <system_error>
 
-#include "engine/runtime/agent.hpp"
-#include "engine/runtime/library_thread.hpp"
+#include <uptempo/runtime/agent.hpp>
+#include <uptempo/runtime/library_thread.hpp>
 
 namespace uptempo::detail {
 namespace {

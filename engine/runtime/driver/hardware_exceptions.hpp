@@ -20,7 +20,7 @@
 #include <thread>
 #include <vector>
 
-#include "engine/runtime/driver/driver_file.hpp"
+#include <uptempo/runtime/driver/driver_file.hpp>
 
 namespace uptempo::detail {
 

@@ -1,4 +1,4 @@
-#include "engine/stream/copy/copy_engines.hpp"
+#include <uptempo/stream/copy/copy_engines.hpp>
 
 #include <dlfcn.h>
 #include <fmt/format.h>

@@ -32,7 +32,7 @@
 #include <string>
 #include <string_view>
 
-#include "engine/runtime/agent.hpp"
+#include <uptempo/runtime/agent.hpp>
 
 namespace uptempo::detail {
 

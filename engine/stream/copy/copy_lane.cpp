@@ -1,13 +1,13 @@
-#include "engine/stream/copy/copy_lane.hpp"
+#include <uptempo/stream/copy/copy_lane.hpp>
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <utility>
 
-#include "engine/completion/waiter.hpp"
-#include "engine/runtime/counters.hpp"
-#include "engine/runtime/error.hpp"
+#include <uptempo/completion/waiter.hpp>
+#include <uptempo/runtime/counters.hpp>
+#include <uptempo/runtime/error.hpp>
 
 namespace uptempo::detail {
 

@@ -31,11 +31,11 @@
 #include <string>
 #include <vector>
 
-#include "engine/completion/lent_signal.hpp"
-#include "engine/completion/timeline_watch.hpp"
-#include "engine/completion/waiter.hpp"
-#include "engine/dispatch/pools/signal_pool.hpp"
-#include "engine/stream/queue/event.hpp"
+#include <uptempo/completion/lent_signal.hpp>
+#include <uptempo/completion/timeline_watch.hpp>
+#include <uptempo/completion/waiter.hpp>
+#include <uptempo/dispatch/pools/signal_pool.hpp>
+#include <uptempo/stream/queue/event.hpp>
 
 namespace uptempo::detail {
 

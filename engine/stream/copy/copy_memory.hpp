@@ -61,8 +61,8 @@
 #include <string_view>
 #include <type_traits>
 
-#include "engine/memory/buffer.hpp"
-#include "engine/runtime/agent.hpp"
+#include <uptempo/memory/buffer.hpp>
+#include <uptempo/runtime/agent.hpp>
 
 namespace uptempo {
 

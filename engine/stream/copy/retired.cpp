@@ -1,12 +1,12 @@
-#include "engine/stream/copy/retired.hpp"
+#include <uptempo/stream/copy/retired.hpp>
 
 #include <cstring>
 #include <functional>
 #include <utility>
 
-#include "engine/runtime/counters.hpp"
-#include "engine/runtime/session.hpp"
-#include "engine/stream/queue/event.hpp"
+#include <uptempo/runtime/counters.hpp>
+#include <uptempo/runtime/session.hpp>
+#include <uptempo/stream/queue/event.hpp>
 
 namespace uptempo::detail {
 

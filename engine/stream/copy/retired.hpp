@@ -23,12 +23,12 @@
 #include <optional>
 #include <vector>
 
-#include "engine/completion/detail/uses.hpp"
-#include "engine/memory/buffer.hpp"
-#include "engine/memory/host_pin.hpp"
-#include "engine/memory/kernarg_memory.hpp"
-#include "engine/stream/copy/copy_memory.hpp"
-#include "engine/stream/copy/staging.hpp"
+#include <uptempo/completion/detail/uses.hpp>
+#include <uptempo/memory/buffer.hpp>
+#include <uptempo/memory/host_pin.hpp>
+#include <uptempo/memory/kernarg_memory.hpp>
+#include <uptempo/stream/copy/copy_memory.hpp>
+#include <uptempo/stream/copy/staging.hpp>
 
 namespace uptempo::detail {
 

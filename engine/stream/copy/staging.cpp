@@ -1,4 +1,4 @@
-#include "engine/stream/copy/staging.hpp"
+#include <uptempo/stream/copy/staging.hpp>
 
 #include <fmt/format.h>
 
@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "engine/runtime/error.hpp"
+#include <uptempo/runtime/error.hpp>
 
 namespace uptempo::detail {
 namespace {

@@ -17,8 +17,8 @@
 #include <optional>
 #include <vector>
 
-#include "engine/completion/detail/uses.hpp"
-#include "engine/memory/buffer.hpp"
+#include <uptempo/completion/detail/uses.hpp>
+#include <uptempo/memory/buffer.hpp>
 
 namespace uptempo::detail {
 

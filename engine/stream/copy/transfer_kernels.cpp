@@ -1,7 +1,7 @@
-#include "engine/stream/copy/transfer_kernels.hpp"
+#include <uptempo/stream/copy/transfer_kernels.hpp>
 
 #include <algorithm>
-#include <kernels/transfer.hpp>
+#include <uptempo/kernels/transfer.hpp>
 
 namespace uptempo::detail {
 namespace {

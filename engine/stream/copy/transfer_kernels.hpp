@@ -12,9 +12,9 @@
 #include <span>
 #include <type_traits>
 
-#include "engine/program/grid.hpp"
-#include "engine/program/program.hpp"
-#include "engine/runtime/agent.hpp"
+#include <uptempo/program/grid.hpp>
+#include <uptempo/program/program.hpp>
+#include <uptempo/runtime/agent.hpp>
 
 namespace uptempo::detail {
 

@@ -1,4 +1,4 @@
-#include "engine/stream/copy/transfers.hpp"
+#include <uptempo/stream/copy/transfers.hpp>
 
 #include <fmt/format.h>
 #include <hsa/hsa_ext_amd.h>
@@ -6,12 +6,12 @@
 #include <algorithm>
 #include <utility>
 
-#include "aql/store_fence.hpp"
-#include "engine/memory/buffer.hpp"
-#include "engine/memory/kernarg_memory.hpp"
-#include "engine/memory/kernarg_placement.hpp"
-#include "engine/runtime/error.hpp"
-#include "engine/stream/copy/retired.hpp"
+#include <uptempo/aql/store_fence.hpp>
+#include <uptempo/memory/buffer.hpp>
+#include <uptempo/memory/kernarg_memory.hpp>
+#include <uptempo/memory/kernarg_placement.hpp>
+#include <uptempo/runtime/error.hpp>
+#include <uptempo/stream/copy/retired.hpp>
 
 namespace uptempo::detail {
 namespace {

@@ -15,16 +15,16 @@
 #include <span>
 #include <string>
 
-#include "engine/memory/buffer.hpp"
-#include "engine/runtime/agent.hpp"
-#include "engine/runtime/error.hpp"
-#include "engine/runtime/session.hpp"
-#include "engine/stream/copy/copy_engines.hpp"
-#include "engine/stream/copy/copy_lane.hpp"
-#include "engine/stream/copy/copy_memory.hpp"
-#include "engine/stream/copy/retired.hpp"
-#include "engine/stream/copy/staging.hpp"
-#include "engine/stream/copy/transfer_kernels.hpp"
+#include <uptempo/memory/buffer.hpp>
+#include <uptempo/runtime/agent.hpp>
+#include <uptempo/runtime/error.hpp>
+#include <uptempo/runtime/session.hpp>
+#include <uptempo/stream/copy/copy_engines.hpp>
+#include <uptempo/stream/copy/copy_lane.hpp>
+#include <uptempo/stream/copy/copy_memory.hpp>
+#include <uptempo/stream/copy/retired.hpp>
+#include <uptempo/stream/copy/staging.hpp>
+#include <uptempo/stream/copy/transfer_kernels.hpp>
 
 namespace uptempo::detail {
 

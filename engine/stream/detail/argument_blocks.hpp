@@ -21,8 +21,8 @@
 #include <memory>
 #include <vector>
 
-#include "engine/completion/detail/uses.hpp"
-#include "engine/dispatch/detail/dispatch_shape.hpp"
+#include <uptempo/completion/detail/uses.hpp>
+#include <uptempo/dispatch/detail/dispatch_shape.hpp>
 
 namespace uptempo::detail {
 

@@ -14,8 +14,8 @@
 #include <string_view>
 #include <utility>
 
-#include "engine/runtime/error.hpp"
-#include "engine/stream/queue/stream_queue.hpp"
+#include <uptempo/runtime/error.hpp>
+#include <uptempo/stream/queue/stream_queue.hpp>
 
 namespace uptempo::detail {
 namespace {

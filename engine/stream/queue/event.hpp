@@ -31,7 +31,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "engine/completion/completion.hpp"
+#include <uptempo/completion/completion.hpp>
 
 namespace uptempo {
 

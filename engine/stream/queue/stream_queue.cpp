@@ -1,4 +1,4 @@
-#include "engine/stream/queue/stream_queue.hpp"
+#include <uptempo/stream/queue/stream_queue.hpp>
 
 #include <fmt/format.h>
 
@@ -7,10 +7,10 @@
 #include <tuple>
 #include <utility>
 
-#include "engine/completion/lent_signal.hpp"
-#include "engine/runtime/agent.hpp"
-#include "engine/runtime/counters.hpp"
-#include "engine/runtime/error.hpp"
+#include <uptempo/completion/lent_signal.hpp>
+#include <uptempo/runtime/agent.hpp>
+#include <uptempo/runtime/counters.hpp>
+#include <uptempo/runtime/error.hpp>
 
 namespace uptempo::detail {
 namespace {

@@ -43,12 +43,12 @@
 #include <string>
 #include <vector>
 
-#include "aql/packet.hpp"
-#include "engine/completion/waiter.hpp"
-#include "engine/dispatch/detail/dispatch_shape.hpp"
-#include "engine/dispatch/queue_resources.hpp"
-#include "engine/stream/queue/detail/launch_reservation.hpp"
-#include "engine/stream/queue/event.hpp"
+#include <uptempo/aql/packet.hpp>
+#include <uptempo/completion/waiter.hpp>
+#include <uptempo/dispatch/detail/dispatch_shape.hpp>
+#include <uptempo/dispatch/queue_resources.hpp>
+#include <uptempo/stream/queue/detail/launch_reservation.hpp>
+#include <uptempo/stream/queue/event.hpp>
 
 namespace uptempo::detail {
 

@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-#include "engine/runtime/error.hpp"
+#include <uptempo/runtime/error.hpp>
 #include "test/engine/double_device.hpp"
 #include "test/support/catch.hpp"
 #include "test/support/errors.hpp"

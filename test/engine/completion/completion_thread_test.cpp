@@ -13,11 +13,11 @@
 #include <thread>
 #include <vector>
 
-#include "engine/completion/awaitable.hpp"
-#include "engine/completion/completion_thread.hpp"
-#include "engine/completion/notifier.hpp"
-#include "engine/runtime/counters.hpp"
-#include "engine/runtime/error.hpp"
+#include <uptempo/completion/awaitable.hpp>
+#include <uptempo/completion/completion_thread.hpp>
+#include <uptempo/completion/notifier.hpp>
+#include <uptempo/runtime/counters.hpp>
+#include <uptempo/runtime/error.hpp>
 #include "test/engine/completion/task.hpp"
 #include "test/engine/double_device.hpp"
 #include "test/support/catch.hpp"

@@ -4,9 +4,9 @@
 #include <optional>
 #include <thread>
 
-#include "engine/completion/timeline_watch.hpp"
-#include "engine/runtime/runtime.hpp"
-#include "engine/runtime/signal.hpp"
+#include <uptempo/completion/timeline_watch.hpp>
+#include <uptempo/runtime/runtime.hpp>
+#include <uptempo/runtime/signal.hpp>
 #include "test/support/catch.hpp"
 
 using namespace std::chrono_literals;

@@ -3,7 +3,7 @@
 // of the AMD extension that has the fault.
 #include <dlfcn.h>
 #include <hsa/hsa_ext_amd.h>
-#include <engine/uptempo.hpp>
+#include <uptempo/uptempo.hpp>
 
 #include <array>
 #include <atomic>

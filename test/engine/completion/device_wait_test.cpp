@@ -3,7 +3,7 @@
 #include <hsa/hsa_ext_amd.h>
 #include <poll.h>
 #include <unistd.h>
-#include <engine/uptempo.hpp>
+#include <uptempo/uptempo.hpp>
 
 #include <algorithm>
 #include <atomic>

@@ -1,7 +1,7 @@
 // A minimal coroutine type: starts at once, stores its exception, and is destroyed with its owner.
 #pragma once
 
-#include <engine/uptempo.hpp>
+#include <uptempo/uptempo.hpp>
 
 #include <atomic>
 #include <coroutine>

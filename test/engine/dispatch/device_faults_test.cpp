@@ -2,9 +2,9 @@
 // fault per initialization (session.hpp), so each test initializes HSA anew.
 #include <dlfcn.h>
 #include <hsa/hsa_ext_amd.h>
-#include <engine/uptempo.hpp>
-#include <kernels/basics.hpp>
-#include <kernels/probes.hpp>
+#include <uptempo/kernels/basics.hpp>
+#include <uptempo/kernels/probes.hpp>
+#include <uptempo/uptempo.hpp>
 
 #include <atomic>
 #include <chrono>
@@ -13,7 +13,7 @@
 #include <string>
 #include <thread>
 
-#include "engine/runtime/amd_extension.hpp"
+#include <uptempo/runtime/amd_extension.hpp>
 #include "test/support/catch.hpp"
 #include "test/support/errors.hpp"
 #include "test/support/on_device.hpp"

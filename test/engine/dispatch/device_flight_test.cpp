@@ -1,9 +1,9 @@
 // The flight recorder on a device: names of kernels, errors of faults, and the end of hung work.
 #include <hsa/hsa_ext_amd.h>
 #include <sys/resource.h>
-#include <engine/uptempo.hpp>
-#include <kernels/basics.hpp>
-#include <kernels/probes.hpp>
+#include <uptempo/kernels/basics.hpp>
+#include <uptempo/kernels/probes.hpp>
+#include <uptempo/uptempo.hpp>
 
 #include <chrono>
 #include <filesystem>

@@ -1,9 +1,9 @@
 // Kernel arguments in device memory: results, flushes, and that the host never reads them. Also
 // runs under --bar lazy, where the device sees only what was flushed, and --incoherent.
 #include <dlfcn.h>
-#include <engine/uptempo.hpp>
-#include <kernels/basics.hpp>
-#include <kernels/large_arguments.hpp>
+#include <uptempo/kernels/basics.hpp>
+#include <uptempo/kernels/large_arguments.hpp>
+#include <uptempo/uptempo.hpp>
 
 #include <algorithm>
 #include <cstring>
@@ -14,7 +14,7 @@
 #include <thread>
 #include <vector>
 
-#include "engine/memory/kernarg_memory.hpp"
+#include <uptempo/memory/kernarg_memory.hpp>
 #include "test/support/catch.hpp"
 #include "test/support/on_device.hpp"
 #include "tools/vgpu/query.h"

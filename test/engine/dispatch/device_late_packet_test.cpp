@@ -2,8 +2,8 @@
 // launch (uptempo-vgpu --early-read-index). The test also runs without that option: then the read
 // index passes a packet at its completion.
 #include <hsa/hsa.h>
-#include <engine/uptempo.hpp>
-#include <kernels/late_packet.hpp>
+#include <uptempo/kernels/late_packet.hpp>
+#include <uptempo/uptempo.hpp>
 
 #include <atomic>
 #include <cstdlib>
@@ -13,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-#include "aql/writer.hpp"
+#include <uptempo/aql/writer.hpp>
 #include "test/support/catch.hpp"
 #include "test/support/eventually.hpp"
 #include "test/support/on_device.hpp"

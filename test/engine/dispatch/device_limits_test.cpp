@@ -2,7 +2,7 @@
 // number, the limit and the option. Without the limits, these constructors allocate for minutes or
 // throw std::bad_alloc.
 #include <sys/mman.h>
-#include <engine/uptempo.hpp>
+#include <uptempo/uptempo.hpp>
 
 #include <cstdint>
 #include <fstream>

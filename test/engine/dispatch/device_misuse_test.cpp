@@ -1,8 +1,8 @@
 // Objects whose Queue or Runtime was destroyed, and moved-from objects, on a device. Most of their
 // uses would make ROCr end the process, so each use is harmless or throws an Error before it
 // reaches ROCr.
-#include <engine/uptempo.hpp>
-#include <kernels/basics.hpp>
+#include <uptempo/kernels/basics.hpp>
+#include <uptempo/uptempo.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/memory/host_pin.hpp"
+#include <uptempo/memory/host_pin.hpp>
 #include "test/support/catch.hpp"
 #include "test/support/errors.hpp"
 #include "test/support/on_device.hpp"

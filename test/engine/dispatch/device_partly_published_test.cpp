@@ -1,6 +1,6 @@
 // Batches that their deadline cuts off, on a real HSA queue.
-#include <engine/uptempo.hpp>
-#include <kernels/basics.hpp>
+#include <uptempo/kernels/basics.hpp>
+#include <uptempo/uptempo.hpp>
 
 #include <algorithm>
 #include <chrono>

@@ -5,9 +5,9 @@
 #include <hsa/hsa_ext_amd.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <engine/uptempo.hpp>
-#include <kernels/basics.hpp>
-#include <kernels/probes.hpp>
+#include <uptempo/kernels/basics.hpp>
+#include <uptempo/kernels/probes.hpp>
+#include <uptempo/uptempo.hpp>
 
 #include <algorithm>
 #include <atomic>

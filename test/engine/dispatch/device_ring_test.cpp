@@ -5,8 +5,8 @@
 #include <hsa/amd_hsa_queue.h>
 #include <hsa/amd_hsa_signal.h>
 #include <hsa/hsa_ext_amd.h>
-#include <engine/uptempo.hpp>
-#include <kernels/basics.hpp>
+#include <uptempo/kernels/basics.hpp>
+#include <uptempo/uptempo.hpp>
 #ifdef UPTEMPO_ROCR_SHARES_HSAKMT
 #include <hsakmt.h>
 #endif
@@ -17,7 +17,7 @@
 #include <thread>
 #include <vector>
 
-#include "engine/runtime/amd_extension.hpp"
+#include <uptempo/runtime/amd_extension.hpp>
 #include "test/support/catch.hpp"
 #include "test/support/on_device.hpp"
 #include "tools/vgpu/query.h"

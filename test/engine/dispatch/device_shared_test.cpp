@@ -1,6 +1,6 @@
 // Threads that share an HSA queue through a SharedQueue, on a device.
-#include <engine/uptempo.hpp>
-#include <kernels/basics.hpp>
+#include <uptempo/kernels/basics.hpp>
+#include <uptempo/uptempo.hpp>
 
 #include <algorithm>
 #include <array>

@@ -1,7 +1,7 @@
 // The caller's signals in batches: who may destroy them when, and batches without packets.
 #include <hsa/hsa_ext_amd.h>
-#include <engine/uptempo.hpp>
-#include <kernels/basics.hpp>
+#include <uptempo/kernels/basics.hpp>
+#include <uptempo/uptempo.hpp>
 
 #include <chrono>
 #include <optional>
@@ -9,8 +9,8 @@
 #include <thread>
 #include <vector>
 
-#include "aql/amd_abi.hpp"
-#include "engine/completion/lent_signal.hpp"
+#include <uptempo/aql/amd_abi.hpp>
+#include <uptempo/completion/lent_signal.hpp>
 #include "test/support/catch.hpp"
 #include "test/support/errors.hpp"
 #include "test/support/on_device.hpp"

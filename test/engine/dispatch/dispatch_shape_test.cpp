@@ -6,9 +6,9 @@
 #include <random>
 #include <vector>
 
-#include "engine/dispatch/detail/dispatch_shape.hpp"
-#include "engine/program/metadata.hpp"
-#include "engine/runtime/error.hpp"
+#include <uptempo/dispatch/detail/dispatch_shape.hpp>
+#include <uptempo/program/metadata.hpp>
+#include <uptempo/runtime/error.hpp>
 #include "test/engine/double_device.hpp"
 #include "test/support/catch.hpp"
 

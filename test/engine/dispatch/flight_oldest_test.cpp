@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <string>
 
-#include "engine/dispatch/flight/flight_log.hpp"
-#include "engine/program/kernel_names.hpp"
-#include "engine/runtime/error.hpp"
+#include <uptempo/dispatch/flight/flight_log.hpp>
+#include <uptempo/program/kernel_names.hpp>
+#include <uptempo/runtime/error.hpp>
 #include "test/engine/double_device.hpp"
 #include "test/engine/stream/stream_devices.hpp"
 #include "test/support/catch.hpp"

@@ -14,11 +14,11 @@
 #include <thread>
 #include <vector>
 
-#include "aql/text.hpp"
-#include "engine/dispatch/flight/flight_log.hpp"
-#include "engine/program/kernel_names.hpp"
-#include "engine/runtime/counters.hpp"
-#include "engine/runtime/error.hpp"
+#include <uptempo/aql/text.hpp>
+#include <uptempo/dispatch/flight/flight_log.hpp>
+#include <uptempo/program/kernel_names.hpp>
+#include <uptempo/runtime/counters.hpp>
+#include <uptempo/runtime/error.hpp>
 #include "test/engine/dispatch/shared_device.hpp"
 #include "test/engine/double_device.hpp"
 #include "test/engine/stream/stream_devices.hpp"

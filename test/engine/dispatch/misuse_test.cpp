@@ -11,9 +11,9 @@
 #include <utility>
 #include <vector>
 
-#include "aql/packet.hpp"
-#include "engine/recording/recording.hpp"
-#include "engine/runtime/error.hpp"
+#include <uptempo/aql/packet.hpp>
+#include <uptempo/recording/recording.hpp>
+#include <uptempo/runtime/error.hpp>
 #include "test/engine/double_device.hpp"
 #include "test/support/catch.hpp"
 #include "test/support/errors.hpp"

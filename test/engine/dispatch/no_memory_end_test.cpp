@@ -7,12 +7,12 @@
 #include <optional>
 #include <vector>
 
-#include "engine/completion/notifier.hpp"
-#include "engine/completion/timeline.hpp"
-#include "engine/fences/fence_plan.hpp"
-#include "engine/recording/recorded_blocks.hpp"
-#include "engine/runtime/error.hpp"
-#include "engine/runtime/session.hpp"
+#include <uptempo/completion/notifier.hpp>
+#include <uptempo/completion/timeline.hpp>
+#include <uptempo/fences/fence_plan.hpp>
+#include <uptempo/recording/recorded_blocks.hpp>
+#include <uptempo/runtime/error.hpp>
+#include <uptempo/runtime/session.hpp>
 #include "test/engine/double_device.hpp"
 #include "test/engine/stream/stream_devices.hpp"
 #include "test/support/catch.hpp"

@@ -7,8 +7,8 @@
 #include <memory>
 #include <vector>
 
-#include "engine/runtime/counters.hpp"
-#include "engine/runtime/error.hpp"
+#include <uptempo/runtime/counters.hpp>
+#include <uptempo/runtime/error.hpp>
 #include "test/engine/double_device.hpp"
 #include "test/support/catch.hpp"
 #include "test/support/failing_new.hpp"

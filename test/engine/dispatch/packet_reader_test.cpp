@@ -11,8 +11,8 @@
 #include <thread>
 #include <vector>
 
-#include "engine/recording/recording.hpp"
-#include "engine/runtime/error.hpp"
+#include <uptempo/recording/recording.hpp>
+#include <uptempo/runtime/error.hpp>
 #include "test/engine/dispatch/shared_device.hpp"
 #include "test/engine/double_device.hpp"
 #include "test/engine/stream/stream_devices.hpp"

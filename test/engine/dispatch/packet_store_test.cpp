@@ -4,9 +4,9 @@
 #include <random>
 #include <vector>
 
-#include "engine/dispatch/detail/packet_store.hpp"
-#include "engine/runtime/counters.hpp"
-#include "engine/runtime/error.hpp"
+#include <uptempo/dispatch/detail/packet_store.hpp>
+#include <uptempo/runtime/counters.hpp>
+#include <uptempo/runtime/error.hpp>
 #include "test/engine/double_device.hpp"
 #include "test/support/catch.hpp"
 

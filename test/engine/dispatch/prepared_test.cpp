@@ -5,9 +5,9 @@
 #include <tuple>
 #include <vector>
 
-#include "engine/program/metadata.hpp"
-#include "engine/runtime/counters.hpp"
-#include "engine/runtime/error.hpp"
+#include <uptempo/program/metadata.hpp>
+#include <uptempo/runtime/counters.hpp>
+#include <uptempo/runtime/error.hpp>
 #include "test/engine/double_device.hpp"
 #include "test/support/catch.hpp"
 #include "test/support/errors.hpp"

@@ -10,10 +10,10 @@
 #include <optional>
 #include <vector>
 
-#include "engine/dispatch/hardware_queue.hpp"
-#include "engine/memory/kernarg_memory.hpp"
-#include "engine/stream/stream.hpp"
-#include "engine/stream/streams_state.hpp"
+#include <uptempo/dispatch/hardware_queue.hpp>
+#include <uptempo/memory/kernarg_memory.hpp>
+#include <uptempo/stream/stream.hpp>
+#include <uptempo/stream/streams_state.hpp>
 #include "test/engine/double_device.hpp"
 #include "test/engine/double_kernel.hpp"
 #include "test/engine/state_access.hpp"

@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "engine/dispatch/hardware_queue.hpp"
+#include <uptempo/dispatch/hardware_queue.hpp>
 #include "test/engine/double_device.hpp"
 
 namespace uptempo::test {

@@ -9,8 +9,8 @@
 #include <thread>
 #include <vector>
 
-#include "engine/runtime/counters.hpp"
-#include "engine/runtime/error.hpp"
+#include <uptempo/runtime/counters.hpp>
+#include <uptempo/runtime/error.hpp>
 #include "test/engine/dispatch/shared_device.hpp"
 #include "test/support/catch.hpp"
 #include "test/support/errors.hpp"

@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "aql/packet.hpp"
-#include "engine/fences/fence_planner.hpp"
-#include "engine/runtime/counters.hpp"
-#include "engine/runtime/error.hpp"
+#include <uptempo/aql/packet.hpp>
+#include <uptempo/fences/fence_planner.hpp>
+#include <uptempo/runtime/counters.hpp>
+#include <uptempo/runtime/error.hpp>
 #include "test/engine/double_device.hpp"
 #include "test/support/catch.hpp"
 #include "test/support/errors.hpp"

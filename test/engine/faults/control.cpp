@@ -1,13 +1,13 @@
 // Shows what ROCr alone makes of a fault: makes the engine's calls through plain HSA. A call that
 // fails ends the program with 1, after HSA was shut down and what it leaves was said.
-#include <kernels/fault_control.hpp>
+#include <uptempo/kernels/fault_control.hpp>
 
 #include <array>
 #include <cstdint>
 #include <cstdlib>
 #include <span>
 
-#include "engine/runtime/amd_extension.hpp"
+#include <uptempo/runtime/amd_extension.hpp>
 #include "test/engine/faults/subject.hpp"
 #include "test/vgpu/incoherent/device.hpp"
 

@@ -20,8 +20,8 @@
 #include <fmt/format.h>
 #include <hsa/hsa.h>
 #include <unistd.h>
-#include <kernels/basics.hpp>
-#include <kernels/probes.hpp>
+#include <uptempo/kernels/basics.hpp>
+#include <uptempo/kernels/probes.hpp>
 
 #include <algorithm>
 #include <array>
@@ -35,7 +35,7 @@
 #include <thread>
 #include <vector>
 
-#include "engine/uptempo.hpp"
+#include <uptempo/uptempo.hpp>
 #include "test/engine/faults/rows.hpp"
 #include "test/engine/faults/run.hpp"
 #include "test/engine/faults/subject.hpp"

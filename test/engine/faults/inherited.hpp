@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-#include "engine/uptempo.hpp"
+#include <uptempo/uptempo.hpp>
 
 namespace uptempo::faults {
 

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "aql/amd_abi.hpp"
+#include <uptempo/aql/amd_abi.hpp>
 #include "test/support/holdings.hpp"
 
 namespace uptempo::faults {

@@ -1,8 +1,8 @@
 // Rounds in which a queue runs out of a resource of its own: its first kernel waits for a gate, so
 // nothing behind it completes. No fault is injected.
 #include <fmt/format.h>
-#include <kernels/basics.hpp>
-#include <kernels/probes.hpp>
+#include <uptempo/kernels/basics.hpp>
+#include <uptempo/kernels/probes.hpp>
 
 #include <algorithm>
 #include <array>
@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/uptempo.hpp"
+#include <uptempo/uptempo.hpp>
 #include "test/engine/faults/subject.hpp"
 
 namespace uptempo::faults {

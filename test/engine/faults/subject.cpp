@@ -5,7 +5,7 @@
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <kernels/basics.hpp>
+#include <uptempo/kernels/basics.hpp>
 
 #include <algorithm>
 #include <cstdio>
@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/uptempo.hpp"
+#include <uptempo/uptempo.hpp>
 #include "test/engine/faults/inherited.hpp"
 #include "test/engine/faults/packets.hpp"
 #include "test/engine/faults/rocr_events.hpp"

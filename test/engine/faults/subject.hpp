@@ -32,7 +32,7 @@
 #include <string>
 #include <string_view>
 
-#include "engine/uptempo.hpp"
+#include <uptempo/uptempo.hpp>
 
 namespace uptempo::faults {
 

@@ -4,9 +4,9 @@
 // declarations.
 #include <dlfcn.h>
 
-#include <engine/uptempo.hpp>
-#include <kernels/basics.hpp>
-#include <kernels/probes.hpp>
+#include <uptempo/kernels/basics.hpp>
+#include <uptempo/kernels/probes.hpp>
+#include <uptempo/uptempo.hpp>
 
 #include <algorithm>
 #include <array>

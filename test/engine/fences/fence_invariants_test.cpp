@@ -1,6 +1,6 @@
 // Random plans, judged by the rules of fence_plan.hpp for each pair of packets and each byte. The
 // judge shares no code with the planner. The patches of test/mutants make these tests fail.
-#include "engine/fences/fence_planner.hpp"
+#include <uptempo/fences/fence_planner.hpp>
 
 #include <algorithm>
 #include <random>

@@ -1,8 +1,8 @@
 // Plans of fences: their choices, the caller's choices, and explanations. fence_invariants_test.cpp
 // has random plans.
-#include "engine/fences/fence_plan.hpp"
-#include "engine/fences/fence_planner.hpp"
-#include "engine/runtime/error.hpp"
+#include <uptempo/fences/fence_plan.hpp>
+#include <uptempo/fences/fence_planner.hpp>
+#include <uptempo/runtime/error.hpp>
 
 #include <string>
 #include <vector>

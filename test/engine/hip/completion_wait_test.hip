@@ -12,12 +12,12 @@
 #include <utility>
 #include <vector>
 
-#include "aql/amd_abi.hpp"
-#include "engine/hip/completed_signal.hpp"
-#include "engine/hip/device_waits.hpp"
-#include "engine/hip/wait.hpp"
-#include "engine/hip/words.hpp"
-#include "engine/uptempo.hpp"
+#include <uptempo/aql/amd_abi.hpp>
+#include <uptempo/hip/completed_signal.hpp>
+#include <uptempo/hip/device_waits.hpp>
+#include <uptempo/hip/wait.hpp>
+#include <uptempo/hip/words.hpp>
+#include <uptempo/uptempo.hpp>
 #include "test/engine/hip/wait_world.hpp"
 #include "test/support/catch.hpp"
 #include "test/support/eventually.hpp"

@@ -6,8 +6,8 @@
 #include <set>
 #include <string>
 
-#include "engine/hip/hip.hpp"
-#include "engine/uptempo.hpp"
+#include <uptempo/hip/hip.hpp>
+#include <uptempo/uptempo.hpp>
 #include "test/support/catch.hpp"
 #include "test/support/errors.hpp"
 

@@ -7,8 +7,8 @@
 #include <random>
 #include <vector>
 
-#include "engine/hip/hip.hpp"
-#include "engine/uptempo.hpp"
+#include <uptempo/hip/hip.hpp>
+#include <uptempo/uptempo.hpp>
 #include "test/engine/hip/random_graph.hpp"
 #include "test/support/catch.hpp"
 

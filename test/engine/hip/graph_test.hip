@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "engine/hip/hip.hpp"
-#include "engine/uptempo.hpp"
+#include <uptempo/hip/hip.hpp>
+#include <uptempo/uptempo.hpp>
 #include "test/engine/hip/random_graph.hpp"
 #include "test/support/catch.hpp"
 #include "test/support/errors.hpp"

@@ -2,9 +2,9 @@
 // host and for the device. Memory of hipMalloc goes through kernels of Uptempo and of HIP in turn.
 #include <hip/hip_runtime.h>
 
-#include <engine/topology/topology.hpp>
-#include <engine/uptempo.hpp>
-#include <kernels/basics.hpp>
+#include <uptempo/kernels/basics.hpp>
+#include <uptempo/topology/topology.hpp>
+#include <uptempo/uptempo.hpp>
 
 #include <cstdint>
 #include <cstdio>

@@ -14,10 +14,10 @@
 #include <string>
 #include <vector>
 
-#include "engine/hip/hip.hpp"
-#include "engine/program/code_object.hpp"
-#include "engine/program/metadata.hpp"
-#include "engine/uptempo.hpp"
+#include <uptempo/hip/hip.hpp>
+#include <uptempo/program/code_object.hpp>
+#include <uptempo/program/metadata.hpp>
+#include <uptempo/uptempo.hpp>
 #include "test/support/catch.hpp"
 #include "test/support/errors.hpp"
 #include "test/support/text.hpp"

@@ -12,10 +12,10 @@
 #include <utility>
 #include <vector>
 
-#include "engine/hip/wait.hpp"
-#include "engine/memory/pool.hpp"
-#include "engine/uptempo.hpp"
-#include "kernels/basics.hpp"
+#include <uptempo/hip/wait.hpp>
+#include <uptempo/kernels/basics.hpp>
+#include <uptempo/memory/pool.hpp>
+#include <uptempo/uptempo.hpp>
 #include "test/support/catch.hpp"
 
 using namespace uptempo;

@@ -5,11 +5,11 @@
 #include <string>
 #include <vector>
 
-#include "engine/hip/graph/graph_order.hpp"
-#include "engine/hip/graph_nodes.hpp"
-#include "engine/hip/hip.hpp"
-#include "engine/hip/stream_check.hpp"
-#include "engine/uptempo.hpp"
+#include <uptempo/hip/graph/graph_order.hpp>
+#include <uptempo/hip/graph_nodes.hpp>
+#include <uptempo/hip/hip.hpp>
+#include <uptempo/hip/stream_check.hpp>
+#include <uptempo/uptempo.hpp>
 #include "test/engine/hip/random_graph.hpp"
 #include "test/support/catch.hpp"
 #include "test/support/errors.hpp"

@@ -11,9 +11,9 @@
 #include <thread>
 #include <vector>
 
-#include "engine/hip/wait.hpp"
-#include "engine/hip/words.hpp"
-#include "engine/uptempo.hpp"
+#include <uptempo/hip/wait.hpp>
+#include <uptempo/hip/words.hpp>
+#include <uptempo/uptempo.hpp>
 #include "test/engine/hip/wait_world.hpp"
 #include "test/support/catch.hpp"
 #include "test/support/errors.hpp"

@@ -8,8 +8,8 @@
 #include <stdexcept>
 #include <vector>
 
-#include "engine/uptempo.hpp"
-#include "kernels/basics.hpp"
+#include <uptempo/kernels/basics.hpp>
+#include <uptempo/uptempo.hpp>
 #include "test/support/catch.hpp"
 
 namespace uptempo::test {

@@ -5,13 +5,13 @@
 
 #include <algorithm>
 #include <array>
-#include <engine/uptempo.hpp>
-#include <kernels/large_arguments.hpp>
 #include <memory>
 #include <string>
+#include <uptempo/kernels/large_arguments.hpp>
+#include <uptempo/uptempo.hpp>
 #include <vector>
 
-#include "engine/memory/pool.hpp"
+#include <uptempo/memory/pool.hpp>
 #include "test/support/catch.hpp"
 #include "test/support/on_device.hpp"
 #include "test/support/text.hpp"

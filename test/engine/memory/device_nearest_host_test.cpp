@@ -4,14 +4,14 @@
 #include <hsa/hsa_ext_amd.h>
 
 #include <algorithm>
-#include <engine/uptempo.hpp>
 #include <fstream>
-#include <kernels/basics.hpp>
 #include <string>
+#include <uptempo/kernels/basics.hpp>
+#include <uptempo/uptempo.hpp>
 #include <vector>
 
-#include "engine/memory/pool.hpp"
-#include "engine/stream/copy/staging.hpp"
+#include <uptempo/memory/pool.hpp>
+#include <uptempo/stream/copy/staging.hpp>
 #include "test/engine/state_access.hpp"
 #include "test/support/catch.hpp"
 #include "test/support/on_device.hpp"

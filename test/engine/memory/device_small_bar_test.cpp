@@ -1,7 +1,7 @@
 // A machine without a large BAR (uptempo-vgpu --bar small): what needs the host's access to device
 // memory falls back to host memory and says why, or throws.
-#include <engine/uptempo.hpp>
-#include <kernels/basics.hpp>
+#include <uptempo/kernels/basics.hpp>
+#include <uptempo/uptempo.hpp>
 
 #include <string>
 #include <vector>

@@ -1,5 +1,5 @@
 // The order of CPU agents by distance, as a function of what HSA reports.
-#include "engine/memory/pool.hpp"
+#include <uptempo/memory/pool.hpp>
 
 #include <string>
 #include <vector>

@@ -1,8 +1,8 @@
 // C++ types that fit a kernel's arguments: against type names that clang writes for OpenCL C, and
 // against metadata without type names, as for HIP.
 #include <hsa/hsa.h>
-#include <kernels/basics.hpp>
-#include <kernels/probes.hpp>
+#include <uptempo/kernels/basics.hpp>
+#include <uptempo/kernels/probes.hpp>
 
 #include <array>
 #include <complex>
@@ -11,10 +11,10 @@
 #include <string>
 #include <vector>
 
-#include "engine/program/argument_layout.hpp"
-#include "engine/program/code_object.hpp"
-#include "engine/program/metadata.hpp"
-#include "engine/runtime/error.hpp"
+#include <uptempo/program/argument_layout.hpp>
+#include <uptempo/program/code_object.hpp>
+#include <uptempo/program/metadata.hpp>
+#include <uptempo/runtime/error.hpp>
 #include "test/support/catch.hpp"
 #include "test/support/errors.hpp"
 

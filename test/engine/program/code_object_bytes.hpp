@@ -1,14 +1,14 @@
 // Code objects as bytes that a test may change.
 #pragma once
 
-#include <kernels/probes.hpp>
+#include <uptempo/kernels/probes.hpp>
 
 #include <cstddef>
 #include <cstring>
 #include <string_view>
 #include <vector>
 
-#include "engine/program/code_object.hpp"
+#include <uptempo/program/code_object.hpp>
 #include "test/support/catch.hpp"
 
 namespace uptempo::test {

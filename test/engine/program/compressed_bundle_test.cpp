@@ -2,7 +2,7 @@
 // of Debian's clang-offload-bundler 21.1.8, since those of LLVM 14 and 15 cannot compress.
 #include <fmt/format.h>
 #include <zstd.h>
-#include <kernels/bitonic_sort.hpp>
+#include <uptempo/kernels/bitonic_sort.hpp>
 
 #include <algorithm>
 #include <array>
@@ -12,10 +12,10 @@
 #include <string>
 #include <vector>
 
-#include "engine/program/code_object.hpp"
-#include "engine/program/compressed_bundle.hpp"
-#include "engine/program/metadata.hpp"
-#include "engine/runtime/error.hpp"
+#include <uptempo/program/code_object.hpp>
+#include <uptempo/program/compressed_bundle.hpp>
+#include <uptempo/program/metadata.hpp>
+#include <uptempo/runtime/error.hpp>
 #include "test/support/catch.hpp"
 #include "test/support/errors.hpp"
 

@@ -4,11 +4,11 @@
 #include <elf.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
-#include <engine/uptempo.hpp>
-#include <kernels/basics.hpp>
-#include <kernels/bitonic_sort.hpp>
-#include <kernels/damaged_code.hpp>
-#include <kernels/unoptimized_v4.hpp>
+#include <uptempo/kernels/basics.hpp>
+#include <uptempo/kernels/bitonic_sort.hpp>
+#include <uptempo/kernels/damaged_code.hpp>
+#include <uptempo/kernels/unoptimized_v4.hpp>
+#include <uptempo/uptempo.hpp>
 
 #include <algorithm>
 #include <atomic>

@@ -1,6 +1,6 @@
 // Kernels whose stack has no static bound.
-#include <engine/uptempo.hpp>
-#include <kernels/dynamic_stack.hpp>
+#include <uptempo/kernels/dynamic_stack.hpp>
+#include <uptempo/uptempo.hpp>
 
 #include <sstream>
 #include <string>

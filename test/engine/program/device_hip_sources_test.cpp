@@ -1,6 +1,6 @@
 // HIP sources that uptempo_add_kernels compiles, and programs from files.
-#include <engine/uptempo.hpp>
-#include <kernels/hip_sources.hpp>
+#include <uptempo/kernels/hip_sources.hpp>
+#include <uptempo/uptempo.hpp>
 
 #include <cstdint>
 #include <filesystem>

@@ -1,8 +1,8 @@
 // Kernels of HIP, compiled by hipcc: group memory sized at launch on every dispatch path; bool
 // arguments. Also the hidden argument of code object version 5 that holds the size of dynamic group
 // memory.
-#include <engine/uptempo.hpp>
-#include <kernels/dynamic_lds_size.hpp>
+#include <uptempo/kernels/dynamic_lds_size.hpp>
+#include <uptempo/uptempo.hpp>
 
 #include <algorithm>
 #include <array>
@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/program/code_object.hpp"
+#include <uptempo/program/code_object.hpp>
 #include "test/support/catch.hpp"
 #include "test/support/errors.hpp"
 #include "test/support/on_device.hpp"

@@ -1,19 +1,19 @@
 // Code objects on the running ROCr: versions, compressed bundles, and kernels that declare hidden
 // arguments without need.
 #include <zstd.h>
-#include <engine/uptempo.hpp>
-#include <kernels/host_call.hpp>
-#include <kernels/unoptimized_v4.hpp>
-#include <kernels/unoptimized_v5.hpp>
+#include <uptempo/kernels/host_call.hpp>
+#include <uptempo/kernels/unoptimized_v4.hpp>
+#include <uptempo/kernels/unoptimized_v5.hpp>
+#include <uptempo/uptempo.hpp>
 
 #include <algorithm>
 #include <cstring>
 #include <string>
 #include <vector>
 
-#include "engine/program/code_object.hpp"
-#include "engine/program/loaded_kernel.hpp"
-#include "engine/program/metadata.hpp"
+#include <uptempo/program/code_object.hpp>
+#include <uptempo/program/loaded_kernel.hpp>
+#include <uptempo/program/metadata.hpp>
 #include "test/support/catch.hpp"
 #include "test/support/errors.hpp"
 #include "test/support/on_device.hpp"

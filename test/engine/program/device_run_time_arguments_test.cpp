@@ -1,6 +1,6 @@
 // Arguments given at run time reach kernels on the device as the compiler placed them.
-#include <engine/uptempo.hpp>
-#include <kernels/probes.hpp>
+#include <uptempo/kernels/probes.hpp>
+#include <uptempo/uptempo.hpp>
 
 #include <bit>
 #include <cstdint>

@@ -1,9 +1,9 @@
 // The checks of a code object's tables: one field of a good file changes, and the error names it.
 // device_damaged_code_test.cpp has ROCr as the judge.
-#include "engine/program/elf_file.hpp"
+#include <uptempo/program/elf_file.hpp>
 
 #include <elf.h>
-#include <kernels/bitonic_sort.hpp>
+#include <uptempo/kernels/bitonic_sort.hpp>
 
 #include <cstring>
 #include <functional>
@@ -11,8 +11,8 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/program/loaded_kernel.hpp"
-#include "engine/runtime/error.hpp"
+#include <uptempo/program/loaded_kernel.hpp>
+#include <uptempo/runtime/error.hpp>
 #include "test/engine/program/code_object_bytes.hpp"
 #include "test/support/catch.hpp"
 #include "test/support/errors.hpp"

@@ -1,12 +1,12 @@
 // Code that can call the host, by words of its instructions.
-#include "engine/program/loaded_kernel.hpp"
+#include <uptempo/program/loaded_kernel.hpp>
 
 #include <cstdint>
 #include <cstring>
 #include <vector>
 
-#include "engine/program/elf_file.hpp"
-#include "engine/runtime/error.hpp"
+#include <uptempo/program/elf_file.hpp>
+#include <uptempo/runtime/error.hpp>
 #include "test/engine/program/code_object_bytes.hpp"
 #include "test/support/catch.hpp"
 #include "test/support/errors.hpp"

@@ -1,5 +1,5 @@
 // Names of kernels. The symbols were made by clang 15 from the functions in the comments.
-#include "engine/program/kernel_names.hpp"
+#include <uptempo/program/kernel_names.hpp>
 
 #include <string>
 #include <vector>

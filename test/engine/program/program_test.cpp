@@ -1,9 +1,9 @@
 // Code objects, bundles, target IDs, metadata and argument layout: the parts of engine/program that
 // need no device.
 #include <hsa/hsa.h>
-#include <kernels/basics.hpp>
-#include <kernels/bitonic_sort.hpp>
-#include <kernels/probes.hpp>
+#include <uptempo/kernels/basics.hpp>
+#include <uptempo/kernels/bitonic_sort.hpp>
+#include <uptempo/kernels/probes.hpp>
 
 #include <cstring>
 #include <random>
@@ -12,11 +12,11 @@
 #include <utility>
 #include <vector>
 
-#include "engine/program/argument_layout.hpp"
-#include "engine/program/code_object.hpp"
-#include "engine/program/detail/argument_places.hpp"
-#include "engine/program/metadata.hpp"
-#include "engine/runtime/error.hpp"
+#include <uptempo/program/argument_layout.hpp>
+#include <uptempo/program/code_object.hpp>
+#include <uptempo/program/detail/argument_places.hpp>
+#include <uptempo/program/metadata.hpp>
+#include <uptempo/runtime/error.hpp>
 #include "test/engine/program/code_object_bytes.hpp"
 #include "test/support/catch.hpp"
 #include "test/support/errors.hpp"

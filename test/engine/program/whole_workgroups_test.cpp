@@ -1,6 +1,6 @@
 // Kernels that refuse a partial workgroup, or too many workgroups: their metadata decides.
-#include <kernels/basics.hpp>
-#include <kernels/probes.hpp>
+#include <uptempo/kernels/basics.hpp>
+#include <uptempo/kernels/probes.hpp>
 
 #include <cstdint>
 #include <nlohmann/json.hpp>
@@ -8,12 +8,12 @@
 #include <string>
 #include <vector>
 
-#include "engine/program/argument_layout.hpp"
-#include "engine/program/code_object.hpp"
-#include "engine/program/grid.hpp"
-#include "engine/program/metadata.hpp"
-#include "engine/program/program.hpp"
-#include "engine/runtime/error.hpp"
+#include <uptempo/program/argument_layout.hpp>
+#include <uptempo/program/code_object.hpp>
+#include <uptempo/program/grid.hpp>
+#include <uptempo/program/metadata.hpp>
+#include <uptempo/program/program.hpp>
+#include <uptempo/runtime/error.hpp>
 #include "test/engine/program/code_object_bytes.hpp"
 #include "test/support/catch.hpp"
 #include "test/support/errors.hpp"

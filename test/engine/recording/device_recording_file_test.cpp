@@ -1,14 +1,14 @@
 // Recordings on a real HSA queue, saved by one process and loaded by another.
-#include <engine/uptempo.hpp>
-#include <kernels/basics.hpp>
-#include <kernels/probes.hpp>
+#include <uptempo/kernels/basics.hpp>
+#include <uptempo/kernels/probes.hpp>
+#include <uptempo/uptempo.hpp>
 
 #include <cstdio>
 #include <cstdlib>
 #include <string>
 #include <vector>
 
-#include "engine/program/code_object.hpp"
+#include <uptempo/program/code_object.hpp>
 #include "test/support/catch.hpp"
 #include "test/support/errors.hpp"
 #include "test/support/on_device.hpp"

@@ -1,8 +1,8 @@
 // Recordings on a real HSA queue: replayed on several queues, patched with replays in flight,
 // interrupted, and kept after their queue.
-#include <engine/uptempo.hpp>
-#include <kernels/basics.hpp>
-#include <kernels/bitonic_sort.hpp>
+#include <uptempo/kernels/basics.hpp>
+#include <uptempo/kernels/bitonic_sort.hpp>
+#include <uptempo/uptempo.hpp>
 
 #include <algorithm>
 #include <chrono>

@@ -8,7 +8,7 @@
 #include <span>
 #include <string>
 
-#include "engine/program/code_object.hpp"
+#include <uptempo/program/code_object.hpp>
 
 namespace uptempo::test {
 

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "engine/program/metadata.hpp"
-#include "engine/recording/recording.hpp"
+#include <uptempo/program/metadata.hpp>
+#include <uptempo/recording/recording.hpp>
 #include "test/engine/double_device.hpp"
 #include "test/engine/recording/recording_bench.hpp"
 #include "test/support/catch.hpp"

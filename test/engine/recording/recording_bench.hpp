@@ -9,8 +9,8 @@
 #include <span>
 #include <vector>
 
-#include "engine/program/metadata.hpp"
-#include "engine/recording/recording.hpp"
+#include <uptempo/program/metadata.hpp>
+#include <uptempo/recording/recording.hpp>
 #include "test/engine/double_device.hpp"
 #include "test/support/catch.hpp"
 

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/program/metadata.hpp"
+#include <uptempo/program/metadata.hpp>
 #include "test/engine/recording/saved_world.hpp"
 #include "test/support/catch.hpp"
 #include "tools/support/command.hpp"

@@ -9,11 +9,11 @@
 #include <thread>
 #include <vector>
 
-#include "aql/packet.hpp"
-#include "engine/program/metadata.hpp"
-#include "engine/recording/recording.hpp"
-#include "engine/runtime/counters.hpp"
-#include "engine/runtime/error.hpp"
+#include <uptempo/aql/packet.hpp>
+#include <uptempo/program/metadata.hpp>
+#include <uptempo/recording/recording.hpp>
+#include <uptempo/runtime/counters.hpp>
+#include <uptempo/runtime/error.hpp>
 #include "test/engine/double_device.hpp"
 #include "test/engine/recording/recording_bench.hpp"
 #include "test/support/catch.hpp"

@@ -14,11 +14,11 @@
 
 #include <fmt/format.h>
 
-#include "engine/program/metadata.hpp"
-#include "engine/program/program.hpp"
-#include "engine/recording/recording_file.hpp"
-#include "engine/recording/recording_payload.hpp"
-#include "engine/runtime/error.hpp"
+#include <uptempo/program/metadata.hpp>
+#include <uptempo/program/program.hpp>
+#include <uptempo/recording/recording_file.hpp>
+#include <uptempo/recording/recording_payload.hpp>
+#include <uptempo/runtime/error.hpp>
 #include "test/engine/double_device.hpp"
 #include "test/engine/recording/file_content.hpp"
 #include "test/support/errors.hpp"

@@ -1,11 +1,11 @@
 // The facts of an agent that decide its memory model and how kernel arguments reach its memory.
-#include <kernels/basics.hpp>
+#include <uptempo/kernels/basics.hpp>
 
 #include <algorithm>
 #include <vector>
 
-#include "engine/fences/fence_planner.hpp"
-#include "engine/runtime/agent.hpp"
+#include <uptempo/fences/fence_planner.hpp>
+#include <uptempo/runtime/agent.hpp>
 #include "test/engine/runtime/replaced_agent.hpp"
 #include "test/support/catch.hpp"
 #include "test/support/text.hpp"

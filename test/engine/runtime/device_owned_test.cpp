@@ -1,5 +1,5 @@
 // Handles that reach a session while it ends, or after its end.
-#include "engine/runtime/owned.hpp"
+#include <uptempo/runtime/owned.hpp>
 
 #include <hsa/hsa.h>
 
@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "engine/runtime/error.hpp"
-#include "engine/runtime/runtime.hpp"
-#include "engine/runtime/session.hpp"
+#include <uptempo/runtime/error.hpp>
+#include <uptempo/runtime/runtime.hpp>
+#include <uptempo/runtime/session.hpp>
 #include "test/support/catch.hpp"
 #include "test/support/errors.hpp"
 

@@ -1,7 +1,7 @@
 // Partitions of one card, as an MI300 has them in CPX mode: agents with nodes of their own at one
 // place on the PCI bus, with one UUID or one each (uptempo-vgpu --partitions).
-#include <engine/uptempo.hpp>
-#include <kernels/basics.hpp>
+#include <uptempo/kernels/basics.hpp>
+#include <uptempo/uptempo.hpp>
 
 #include <algorithm>
 #include <cstdlib>
@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/topology/topology.hpp"
+#include <uptempo/topology/topology.hpp>
 #include "test/support/catch.hpp"
 #include "test/support/errors.hpp"
 #include "test/support/on_device.hpp"

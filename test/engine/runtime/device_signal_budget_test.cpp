@@ -1,6 +1,6 @@
 // The driver's events (interrupt signals): which objects take them, what happens when none is left,
 // and what works without them.
-#include <engine/uptempo.hpp>
+#include <uptempo/uptempo.hpp>
 
 #include <chrono>
 #include <thread>

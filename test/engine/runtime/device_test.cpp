@@ -1,8 +1,8 @@
 // The engine on a real HSA runtime: start and end, agents, memory, copies, programs. Runs on any
 // device that HSA finds; in CI on the virtual GPU.
-#include <engine/uptempo.hpp>
-#include <kernels/basics.hpp>
-#include <kernels/bitonic_sort.hpp>
+#include <uptempo/kernels/basics.hpp>
+#include <uptempo/kernels/bitonic_sort.hpp>
+#include <uptempo/uptempo.hpp>
 
 #include <algorithm>
 #include <array>
@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/topology/topology.hpp"
+#include <uptempo/topology/topology.hpp>
 #include "test/support/catch.hpp"
 #include "test/support/errors.hpp"
 #include "test/support/on_device.hpp"

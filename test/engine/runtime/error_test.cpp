@@ -1,4 +1,4 @@
-#include "engine/runtime/error.hpp"
+#include <uptempo/runtime/error.hpp>
 
 #include <string>
 

@@ -1,8 +1,8 @@
 // A tool without ROCr's table of functions: this program defines an HSA function itself, as a
 // library of LD_PRELOAD would. No environment variable names it.
 #include <dlfcn.h>
-#include <engine/uptempo.hpp>
-#include <kernels/basics.hpp>
+#include <uptempo/kernels/basics.hpp>
+#include <uptempo/uptempo.hpp>
 
 #include <atomic>
 #include <filesystem>

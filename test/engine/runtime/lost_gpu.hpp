@@ -3,9 +3,9 @@
 
 #include <dlfcn.h>
 #include <unistd.h>
-#include <engine/uptempo.hpp>
-#include <kernels/basics.hpp>
-#include <kernels/probes.hpp>
+#include <uptempo/kernels/basics.hpp>
+#include <uptempo/kernels/probes.hpp>
+#include <uptempo/uptempo.hpp>
 
 #include <chrono>
 #include <cstdint>

@@ -1,13 +1,13 @@
 // The engine's table of targets, against the virtual GPU's own table of memory types, and against
 // a table written down from the sources of LLVM and Linux. None of them share code.
-#include "engine/runtime/agent.hpp"
+#include <uptempo/runtime/agent.hpp>
 
 #include <string>
 #include <utility>
 
+#include <uptempo/fences/fence_planner.hpp>
 #include "device/caches/caching.hpp"
 #include "device/description.hpp"
-#include "engine/fences/fence_planner.hpp"
 #include "test/support/catch.hpp"
 
 using namespace uptempo;

@@ -6,8 +6,8 @@
 //   none       no tool
 #include <dlfcn.h>
 #include <hsa/hsa.h>
-#include <engine/uptempo.hpp>
-#include <kernels/basics.hpp>
+#include <uptempo/kernels/basics.hpp>
+#include <uptempo/uptempo.hpp>
 
 #include <algorithm>
 #include <atomic>

@@ -1,7 +1,7 @@
 // A second Runtime after a GPU memory fault, in a process without another user of HSA.
-#include <kernels/basics.hpp>
+#include <uptempo/kernels/basics.hpp>
 
-#include "engine/uptempo.hpp"
+#include <uptempo/uptempo.hpp>
 #include "test/support/catch.hpp"
 #include "test/support/errors.hpp"
 

@@ -1,7 +1,7 @@
 // A second Runtime on a driver without RUNTIME_ENABLE, on which ROCr 6.4 cannot start again. On
 // other drivers it works with every ROCr (device_test.cpp).
-#include "engine/runtime/error.hpp"
-#include "engine/runtime/runtime.hpp"
+#include <uptempo/runtime/error.hpp>
+#include <uptempo/runtime/runtime.hpp>
 #include "test/support/catch.hpp"
 #include "test/support/errors.hpp"
 

@@ -1,6 +1,6 @@
 // A second copy of ROCr in the process, as a library with a ROCm of its own brings it.
 #include <dlfcn.h>
-#include <engine/uptempo.hpp>
+#include <uptempo/uptempo.hpp>
 
 #include <filesystem>
 #include <fstream>

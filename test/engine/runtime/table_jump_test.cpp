@@ -1,6 +1,6 @@
 // The expected bytes are from `objdump -d libhsa-runtime64.so.1` of Debian's ROCr 5.2.3, 6.1.2 and
 // 6.4.3.
-#include "engine/runtime/table_jump.hpp"
+#include <uptempo/runtime/table_jump.hpp>
 
 #include <vector>
 

@@ -1,6 +1,6 @@
 // Launchers that copy host arrays in and out, on a device.
-#include <engine/uptempo.hpp>
-#include <kernels/basics.hpp>
+#include <uptempo/kernels/basics.hpp>
+#include <uptempo/uptempo.hpp>
 
 #include <algorithm>
 #include <deque>

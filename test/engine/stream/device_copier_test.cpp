@@ -1,9 +1,9 @@
 // Copier on a device.
 #include <algorithm>
 #include <array>
-#include <engine/uptempo.hpp>
 #include <numeric>
 #include <span>
+#include <uptempo/uptempo.hpp>
 #include <vector>
 
 #include "test/support/catch.hpp"

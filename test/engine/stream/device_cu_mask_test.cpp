@@ -1,6 +1,6 @@
 // Masks of compute units, on a device whose process may use the first eight only (HSA_CU_MASK).
 #include <hsa/hsa_ext_amd.h>
-#include <kernels/basics.hpp>
+#include <uptempo/kernels/basics.hpp>
 
 #include <algorithm>
 #include <string>

@@ -1,7 +1,7 @@
 // Kernarg segments of 4 KiB to 128 KiB through streams, on a device: kernels read the last byte
 // after a long delay.
-#include <engine/uptempo.hpp>
-#include <kernels/large_arguments.hpp>
+#include <uptempo/kernels/large_arguments.hpp>
+#include <uptempo/uptempo.hpp>
 
 #include <algorithm>
 #include <array>

@@ -1,7 +1,7 @@
 // Launchers on a device.
-#include <engine/uptempo.hpp>
-#include <kernels/basics.hpp>
-#include <kernels/large_arguments.hpp>
+#include <uptempo/kernels/basics.hpp>
+#include <uptempo/kernels/large_arguments.hpp>
+#include <uptempo/uptempo.hpp>
 
 #include <array>
 #include <deque>

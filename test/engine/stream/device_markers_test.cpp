@@ -1,8 +1,8 @@
 // Markers are submitted only where there is work. Counted outside the engine: packets that the
 // virtual GPU completed, and events that the driver gave out.
 #include <dlfcn.h>
-#include <engine/uptempo.hpp>
-#include <kernels/basics.hpp>
+#include <uptempo/kernels/basics.hpp>
+#include <uptempo/uptempo.hpp>
 
 #include <deque>
 #include <optional>

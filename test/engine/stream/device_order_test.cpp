@@ -2,8 +2,8 @@
 // others wrote and overwrites what others read, with no more events than necessary. The result is
 // compared with the same program on the host, one launch after another. Most useful with late steps
 // (uptempo-vgpu --delay), stale caches (--incoherent) and judged accesses (--check fences).
-#include <engine/uptempo.hpp>
-#include <kernels/probes.hpp>
+#include <uptempo/kernels/probes.hpp>
+#include <uptempo/uptempo.hpp>
 
 #include <algorithm>
 #include <deque>

@@ -1,7 +1,7 @@
 // Overlap of kernels, as the kernels observe it: a hand-shake succeeds between kernels that run at
 // the same time, however long each step takes, and between no others.
-#include <engine/uptempo.hpp>
-#include <kernels/probes.hpp>
+#include <uptempo/kernels/probes.hpp>
+#include <uptempo/uptempo.hpp>
 
 #include <algorithm>
 #include <deque>

@@ -5,7 +5,7 @@
 #include <random>
 #include <string>
 
-#include "engine/runtime/counters.hpp"
+#include <uptempo/runtime/counters.hpp>
 #include "test/engine/peers.hpp"
 #include "test/support/errors.hpp"
 

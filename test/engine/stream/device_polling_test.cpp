@@ -1,11 +1,11 @@
 // The cost of polling an event on a device.
-#include <engine/uptempo.hpp>
+#include <uptempo/uptempo.hpp>
 
 #include <cstdint>
 #include <span>
 #include <vector>
 
-#include "engine/stream/copy/retired.hpp"
+#include <uptempo/stream/copy/retired.hpp>
 #include "test/support/catch.hpp"
 #include "test/support/on_device.hpp"
 #include "tools/support/cost_meter.hpp"

@@ -2,10 +2,10 @@
 #include <dlfcn.h>
 #include <hsa/hsa_ext_amd.h>
 #include <deque>
-#include <engine/uptempo.hpp>
-#include <kernels/basics.hpp>
-#include <kernels/probes.hpp>
 #include <map>
+#include <uptempo/kernels/basics.hpp>
+#include <uptempo/kernels/probes.hpp>
+#include <uptempo/uptempo.hpp>
 #include <vector>
 
 #include "test/engine/state_access.hpp"

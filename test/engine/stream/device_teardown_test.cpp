@@ -1,8 +1,8 @@
 // Streams and the objects they use, destroyed in any order, with work in flight, repeatedly.
 // Nothing may be left behind.
-#include <engine/uptempo.hpp>
-#include <kernels/basics.hpp>
-#include <kernels/probes.hpp>
+#include <uptempo/kernels/basics.hpp>
+#include <uptempo/kernels/probes.hpp>
+#include <uptempo/uptempo.hpp>
 
 #include <algorithm>
 #include <array>

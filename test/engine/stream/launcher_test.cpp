@@ -1,6 +1,6 @@
 // Launchers over doubles: which launches write arguments, where, and that every kernel finds its
 // own.
-#include "engine/stream/launcher.hpp"
+#include <uptempo/stream/launcher.hpp>
 
 #include <algorithm>
 #include <array>
@@ -13,8 +13,8 @@
 #include <set>
 #include <string>
 
-#include "engine/program/metadata.hpp"
-#include "engine/runtime/counters.hpp"
+#include <uptempo/program/metadata.hpp>
+#include <uptempo/runtime/counters.hpp>
 #include "test/engine/stream/stream_devices.hpp"
 #include "test/support/catch.hpp"
 #include "test/support/errors.hpp"

@@ -8,9 +8,9 @@
 #include <optional>
 #include <vector>
 
-#include "engine/runtime/error.hpp"
-#include "engine/stream/copy/retired.hpp"
-#include "engine/stream/launcher.hpp"
+#include <uptempo/runtime/error.hpp>
+#include <uptempo/stream/copy/retired.hpp>
+#include <uptempo/stream/launcher.hpp>
 #include "test/engine/stream/copy/copy_engine.hpp"
 #include "test/engine/stream/stream_devices.hpp"
 #include "test/support/catch.hpp"

@@ -3,7 +3,7 @@
 #include <string>
 #include <thread>
 
-#include "engine/runtime/counters.hpp"
+#include <uptempo/runtime/counters.hpp>
 #include "test/engine/stream/stream_devices.hpp"
 #include "test/support/catch.hpp"
 #include "test/support/errors.hpp"

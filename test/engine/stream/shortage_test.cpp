@@ -4,7 +4,7 @@
 #include <string>
 #include <thread>
 
-#include "engine/program/metadata.hpp"
+#include <uptempo/program/metadata.hpp>
 #include "test/engine/stream/stream_devices.hpp"
 #include "test/support/catch.hpp"
 #include "test/support/errors.hpp"

@@ -2,7 +2,7 @@
 // outlive the Runtime and main(). Exit code 0: the results are right, and nothing is left after all
 // destructors. Exit code 1: otherwise; stderr has the reason.
 #include <unistd.h>
-#include <kernels/basics.hpp>
+#include <uptempo/kernels/basics.hpp>
 
 #include <algorithm>
 #include <cstdio>

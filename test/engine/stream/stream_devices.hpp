@@ -12,9 +12,9 @@
 #include <mutex>
 #include <vector>
 
-#include "engine/runtime/counters.hpp"
-#include "engine/stream/stream.hpp"
-#include "engine/stream/streams_state.hpp"
+#include <uptempo/runtime/counters.hpp>
+#include <uptempo/stream/stream.hpp>
+#include <uptempo/stream/streams_state.hpp>
 #include "test/engine/double_device.hpp"
 #include "test/engine/state_access.hpp"
 #include "test/support/packet_processor.hpp"

@@ -3,8 +3,8 @@
 #include <fstream>
 #include <string>
 
-#include "engine/runtime/error.hpp"
-#include "engine/topology/topology.hpp"
+#include <uptempo/runtime/error.hpp>
+#include <uptempo/topology/topology.hpp>
 #include "test/support/catch.hpp"
 #include "test/support/errors.hpp"
 #include "tools/support/temporary_directory.hpp"

@@ -1,6 +1,6 @@
 // Built with pkg-config alone: prints the target of the first GPU agent.
 #include <cstdio>
-#include <engine/uptempo.hpp>
+#include <uptempo/uptempo.hpp>
 
 int main() {
   uptempo::Runtime runtime;

@@ -1,8 +1,8 @@
-// Uses uptempo::aql alone, with header paths as in Uptempo's own tree.
+// Uses uptempo::aql alone.
 #include <cstdio>
 
-#include "aql/text.hpp"
-#include "aql/writer.hpp"
+#include <uptempo/aql/text.hpp>
+#include <uptempo/aql/writer.hpp>
 
 int main() {
   using namespace uptempo::aql;

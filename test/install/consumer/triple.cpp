@@ -2,8 +2,8 @@
 #include <cstdint>
 #include <cstdio>
 
-#include "engine/uptempo.hpp"
-#include "kernels/triple.hpp"
+#include <uptempo/kernels/triple.hpp>
+#include <uptempo/uptempo.hpp>
 
 int main() {
   using namespace uptempo;

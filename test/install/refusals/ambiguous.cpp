@@ -1,4 +1,4 @@
 // Two libraries export a function of this name.
-#include "kernels/util.hpp"
+#include <uptempo/kernels/util.hpp>
 
 int main() { return kernels::util().empty(); }

@@ -1,5 +1,5 @@
 // The four ways on a device, and their HSA calls: counted at HSA, not by the engine.
-#include <kernels/membrane.hpp>
+#include <uptempo/kernels/membrane.hpp>
 
 #include <memory>
 

@@ -1,7 +1,7 @@
 // Runs aql_dump as a user does.
 #include <fmt/format.h>
-#include <kernels/probes_v4.hpp>
-#include <kernels/workgroups_of_256.hpp>
+#include <uptempo/kernels/probes_v4.hpp>
+#include <uptempo/kernels/workgroups_of_256.hpp>
 
 #include <filesystem>
 #include <fstream>
@@ -11,7 +11,7 @@
 #include <sstream>
 #include <string>
 
-#include "aql/text.hpp"
+#include <uptempo/aql/text.hpp>
 #include "test/support/catch.hpp"
 #include "tools/support/command.hpp"
 

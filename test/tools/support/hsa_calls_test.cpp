@@ -1,7 +1,7 @@
 // HSA calls, counted outside the engine, on a device.
 #include "tools/support/hsa_calls.hpp"
 
-#include <engine/uptempo.hpp>
+#include <uptempo/uptempo.hpp>
 
 #include <vector>
 

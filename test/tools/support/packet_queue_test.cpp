@@ -6,9 +6,9 @@
 #include <thread>
 #include <vector>
 
-#include "aql/packet.hpp"
-#include "engine/runtime/error.hpp"
-#include "engine/runtime/signal.hpp"
+#include <uptempo/aql/packet.hpp>
+#include <uptempo/runtime/error.hpp>
+#include <uptempo/runtime/signal.hpp>
 #include "test/support/catch.hpp"
 #include "test/support/errors.hpp"
 #include "test/support/eventually.hpp"

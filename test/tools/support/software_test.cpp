@@ -4,7 +4,7 @@
 
 #include <cstdlib>
 
-#include "engine/runtime/runtime.hpp"
+#include <uptempo/runtime/runtime.hpp>
 #include "test/support/catch.hpp"
 #include "test/support/environment.hpp"
 #include "test/support/on_device.hpp"

@@ -2,7 +2,7 @@
 // for the other. In ways with a leading "!", one side only waits for a time that usually suffices.
 // Prints one line for each way: its name and "right" or "wrong".
 #include <time.h>
-#include <kernels/basics.hpp>
+#include <uptempo/kernels/basics.hpp>
 
 #include <cstdio>
 #include <cstring>

@@ -4,9 +4,9 @@
 //   stream  a Stream reads what another one writes, without an Event between them
 //   leak    a buffer and the Runtime are never destroyed
 //   race    a kernel in HIP's language reads LDS without a barrier
-#include <engine/uptempo.hpp>
-#include <kernels/findings.hpp>
-#include <kernels/findings_race.hpp>
+#include <uptempo/kernels/findings.hpp>
+#include <uptempo/kernels/findings_race.hpp>
+#include <uptempo/uptempo.hpp>
 
 #include <cstdint>
 #include <string>

@@ -9,7 +9,7 @@
 //   repeated       `unordered`, 100 times
 //   copy           clean, and a copy engine reads the result
 #include <unistd.h>
-#include <kernels/findings.hpp>
+#include <uptempo/kernels/findings.hpp>
 
 #include <atomic>
 #include <cstdio>

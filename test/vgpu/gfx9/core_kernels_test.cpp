@@ -4,7 +4,7 @@
 #include <numeric>
 #include <random>
 
-#include "kernels/core_kernels.hpp"
+#include <uptempo/kernels/core_kernels.hpp>
 #include "test/support/catch.hpp"
 #include "test/vgpu/gfx9/machine.hpp"
 

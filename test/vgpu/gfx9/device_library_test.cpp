@@ -9,8 +9,8 @@
 #include <string>
 #include <type_traits>
 
-#include "kernels/device_library.hpp"
-#include "kernels/wave_atomics.hpp"
+#include <uptempo/kernels/device_library.hpp>
+#include <uptempo/kernels/wave_atomics.hpp>
 #include "test/support/catch.hpp"
 #include "test/vgpu/gfx9/machine.hpp"
 

@@ -5,8 +5,8 @@
 #include <random>
 #include <string>
 
-#include "kernels/narrow_memory.hpp"
-#include "kernels/narrow_memory_scratch.hpp"
+#include <uptempo/kernels/narrow_memory.hpp>
+#include <uptempo/kernels/narrow_memory_scratch.hpp>
 #include "test/support/catch.hpp"
 #include "test/vgpu/gfx9/machine.hpp"
 

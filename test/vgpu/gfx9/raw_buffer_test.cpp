@@ -7,7 +7,7 @@
 // splits off an offset only if no sum wraps (LLVM pull request 207821).
 #include <functional>
 
-#include "kernels/raw_buffers.hpp"
+#include <uptempo/kernels/raw_buffers.hpp>
 #include "test/support/catch.hpp"
 #include "test/vgpu/gfx9/memory_fragment.hpp"
 

@@ -10,9 +10,9 @@
 #include <stdexcept>
 #include <string>
 
+#include <uptempo/kernels/same_source.hpp>
+#include <uptempo/kernels/same_source_global.hpp>
 #include "gfx9/vector/entry.hpp"
-#include "kernels/same_source.hpp"
-#include "kernels/same_source_global.hpp"
 #include "test/support/catch.hpp"
 #include "test/vgpu/gfx9/llvm/llvm_mc.hpp"
 #include "test/vgpu/gfx9/machine.hpp"

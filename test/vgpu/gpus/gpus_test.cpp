@@ -6,7 +6,7 @@
 #include <hsa/hsa.h>
 #include <hsa/hsa_ext_amd.h>
 #include <unistd.h>
-#include <kernels/gpus.hpp>
+#include <uptempo/kernels/gpus.hpp>
 
 #include <algorithm>
 #include <array>

@@ -4,7 +4,7 @@
 // Thread safety: none.
 #pragma once
 
-#include <kernels/basics.hpp>
+#include <uptempo/kernels/basics.hpp>
 
 #include "device.hpp"
 

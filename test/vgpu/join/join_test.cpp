@@ -9,10 +9,10 @@
 #include <unistd.h>
 #include <cstdlib>
 #include <cstring>
-#include <kernels/gpus.hpp>
 #include <span>
 #include <string>
 #include <thread>
+#include <uptempo/kernels/gpus.hpp>
 #include <vector>
 
 #include "incoherent/device.hpp"

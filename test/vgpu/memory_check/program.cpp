@@ -3,7 +3,7 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
-#include <kernels/memory_check.hpp>
+#include <uptempo/kernels/memory_check.hpp>
 
 #include <atomic>
 #include <csignal>

@@ -3,7 +3,7 @@
 // reports, and the sets of masks are written down from the mapping that Linux documents.
 #include <hsa/hsa.h>
 #include <hsa/hsa_ext_amd.h>
-#include <kernels/placement.hpp>
+#include <uptempo/kernels/placement.hpp>
 
 #include <algorithm>
 #include <map>

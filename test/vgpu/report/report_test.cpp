@@ -8,7 +8,7 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <kernels/report.hpp>
+#include <uptempo/kernels/report.hpp>
 
 #include <atomic>
 #include <csignal>

@@ -4,7 +4,7 @@
 #include <fcntl.h>
 #include <hsa/amd_hsa_signal.h>
 #include <unistd.h>
-#include <kernels/waits.hpp>
+#include <uptempo/kernels/waits.hpp>
 
 #include <array>
 #include <atomic>

@@ -17,7 +17,7 @@
 #include <thread>
 #include <vector>
 
-#include "aql/writer.hpp"
+#include <uptempo/aql/writer.hpp>
 #include "tools/support/command_line.hpp"
 #include "tools/support/device.hpp"
 #include "tools/support/program.hpp"

@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
-#include "engine/runtime/counters.hpp"
+#include <uptempo/runtime/counters.hpp>
 #include "tools/bench/dispatch/counters.h"
 #include "tools/bench/dispatch/counts.hpp"
 #include "tools/bench/dispatch/experiment.hpp"

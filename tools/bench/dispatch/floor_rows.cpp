@@ -14,7 +14,7 @@
 #include <cstring>
 #include <type_traits>
 
-#include "aql/amd_abi.hpp"
+#include <uptempo/aql/amd_abi.hpp>
 #include "tools/bench/dispatch/raw_queue.hpp"
 
 namespace uptempo::bench {

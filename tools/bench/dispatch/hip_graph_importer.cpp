@@ -1,6 +1,6 @@
 #include "tools/bench/dispatch/hip_graph_importer.hpp"
 
-#include "engine/hip/graph.hpp"
+#include <uptempo/hip/graph.hpp>
 
 namespace uptempo::bench {
 namespace {

@@ -8,8 +8,8 @@
 
 #include <memory>
 
-#include "engine/completion/completion.hpp"
-#include "engine/dispatch/queue.hpp"
+#include <uptempo/completion/completion.hpp>
+#include <uptempo/dispatch/queue.hpp>
 
 namespace uptempo::bench {
 

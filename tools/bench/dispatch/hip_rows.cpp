@@ -5,7 +5,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "engine/dispatch/batch_submitter.hpp"
+#include <uptempo/dispatch/batch_submitter.hpp>
 #include "tools/bench/dispatch/hip_graph_importer.hpp"
 #include "tools/bench/dispatch/hip_peer.h"
 #include "tools/bench/dispatch/peer_library.hpp"

@@ -5,9 +5,9 @@
 
 #include <hsa/hsa.h>
 
-#include "aql/packet.hpp"
-#include "engine/dispatch/batch_submitter.hpp"
-#include "engine/runtime/signal.hpp"
+#include <uptempo/aql/packet.hpp>
+#include <uptempo/dispatch/batch_submitter.hpp>
+#include <uptempo/runtime/signal.hpp>
 
 namespace uptempo::bench {
 

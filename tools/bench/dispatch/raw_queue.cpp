@@ -4,8 +4,8 @@
 #include <atomic>
 #include <cstring>
 
-#include "aql/packet.hpp"
-#include "engine/runtime/error.hpp"
+#include <uptempo/aql/packet.hpp>
+#include <uptempo/runtime/error.hpp>
 
 namespace uptempo::bench {
 namespace {

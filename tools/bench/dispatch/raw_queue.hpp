@@ -11,8 +11,8 @@
 #include <memory>
 #include <vector>
 
-#include "engine/memory/buffer.hpp"
-#include "engine/runtime/signal.hpp"
+#include <uptempo/memory/buffer.hpp>
+#include <uptempo/runtime/signal.hpp>
 #include "tools/bench/dispatch/row.hpp"
 
 namespace uptempo::bench {

@@ -17,8 +17,8 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/memory/buffer.hpp"
-#include "engine/program/program.hpp"
+#include <uptempo/memory/buffer.hpp>
+#include <uptempo/program/program.hpp>
 
 namespace uptempo::bench {
 

@@ -4,8 +4,8 @@
 #include <memory>
 #include <string_view>
 
-#include "engine/stream/launcher.hpp"
-#include "engine/stream/stream.hpp"
+#include <uptempo/stream/launcher.hpp>
+#include <uptempo/stream/stream.hpp>
 #include "tools/bench/dispatch/row.hpp"
 #include "tools/bench/dispatch/without_events.hpp"
 

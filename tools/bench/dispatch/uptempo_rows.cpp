@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "engine/dispatch/batch_submitter.hpp"
-#include "engine/recording/recording.hpp"
+#include <uptempo/dispatch/batch_submitter.hpp>
+#include <uptempo/recording/recording.hpp>
 #include "tools/bench/dispatch/queue_gate.hpp"
 #include "tools/bench/dispatch/row.hpp"
 #include "tools/bench/dispatch/without_events.hpp"

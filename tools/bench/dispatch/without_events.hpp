@@ -4,7 +4,7 @@
 // Thread safety: one owner; the budget is the process's.
 #pragma once
 
-#include "engine/runtime/signal.hpp"
+#include <uptempo/runtime/signal.hpp>
 
 namespace uptempo::bench {
 

@@ -1,4 +1,4 @@
-#include <kernels/basics.hpp>
+#include <uptempo/kernels/basics.hpp>
 
 #include "tools/bench/dispatch/raw_queue.hpp"
 

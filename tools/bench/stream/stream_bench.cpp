@@ -1,8 +1,8 @@
 // stream_bench: the argument size from which a launcher's skipping is cheaper than writing. See
 // README.md.
 #include <fmt/format.h>
-#include <engine/uptempo.hpp>
-#include <kernels/arguments.hpp>
+#include <uptempo/kernels/arguments.hpp>
+#include <uptempo/uptempo.hpp>
 
 #include <array>
 #include <chrono>

@@ -2,8 +2,8 @@
 // milliseconds. See README.md.
 #include <fmt/format.h>
 #include <time.h>
-#include <engine/uptempo.hpp>
-#include <kernels/probes.hpp>
+#include <uptempo/kernels/probes.hpp>
+#include <uptempo/uptempo.hpp>
 
 #include <algorithm>
 #include <atomic>

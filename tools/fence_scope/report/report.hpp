@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "aql/packet.hpp"
+#include <uptempo/aql/packet.hpp>
 
 namespace uptempo::fence_scope {
 

@@ -10,7 +10,7 @@
 #include <set>
 #include <utility>
 
-#include "aql/text.hpp"
+#include <uptempo/aql/text.hpp>
 #include "tools/support/svg.hpp"
 
 namespace uptempo::fence_scope {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "aql/text.hpp"
+#include <uptempo/aql/text.hpp>
 
 namespace uptempo::fence_scope {
 

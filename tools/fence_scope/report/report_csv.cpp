@@ -5,7 +5,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "aql/printable.hpp"
+#include <uptempo/aql/printable.hpp>
 #include "tools/fence_scope/report/report_json.hpp"
 
 namespace uptempo::fence_scope {

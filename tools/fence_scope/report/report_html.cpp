@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "aql/printable.hpp"
-#include "aql/text.hpp"
+#include <uptempo/aql/printable.hpp>
+#include <uptempo/aql/text.hpp>
 #include "tools/fence_scope/report/report_charts.hpp"
 #include "tools/fence_scope/report/report_html_cells.hpp"
 #include "tools/fence_scope/report/report_packets.hpp"

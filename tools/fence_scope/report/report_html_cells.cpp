@@ -6,7 +6,7 @@
 #include <array>
 #include <cmath>
 
-#include "aql/text.hpp"
+#include <uptempo/aql/text.hpp>
 #include "tools/fence_scope/report/report_columns.hpp"
 #include "tools/fence_scope/report/report_html.hpp"
 

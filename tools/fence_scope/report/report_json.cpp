@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <type_traits>
 
-#include "aql/text.hpp"
+#include <uptempo/aql/text.hpp>
 #include "tools/fence_scope/report/report_words.hpp"
 #include "tools/support/json_field.hpp"
 #include "tools/support/program.hpp"

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "aql/text.hpp"
+#include <uptempo/aql/text.hpp>
 #include "tools/fence_scope/report/report_columns.hpp"
 
 namespace uptempo::fence_scope {

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <limits>
 
-#include "aql/text.hpp"
+#include <uptempo/aql/text.hpp>
 
 namespace uptempo::fence_scope {
 namespace {

@@ -8,9 +8,9 @@
 #include <cstring>
 #include <utility>
 
-#include "engine/memory/buffer.hpp"
-#include "engine/runtime/error.hpp"
-#include "engine/stream/stream.hpp"
+#include <uptempo/memory/buffer.hpp>
+#include <uptempo/runtime/error.hpp>
+#include <uptempo/stream/stream.hpp>
 #include "tools/fence_scope/run/bench_buffers.hpp"
 #include "tools/fence_scope/run/cache_spoiler.hpp"
 #include "tools/fence_scope/run/dry_run.hpp"

@@ -27,7 +27,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/runtime/agent.hpp"
+#include <uptempo/runtime/agent.hpp>
 #include "tools/fence_scope/report/report.hpp"
 #include "tools/fence_scope/sequence/sequence.hpp"
 

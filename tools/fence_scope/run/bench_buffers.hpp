@@ -11,9 +11,9 @@
 #include <span>
 #include <vector>
 
-#include "engine/memory/buffer.hpp"
-#include "engine/runtime/agent.hpp"
-#include "engine/stream/stream.hpp"
+#include <uptempo/memory/buffer.hpp>
+#include <uptempo/runtime/agent.hpp>
+#include <uptempo/stream/stream.hpp>
 #include "tools/fence_scope/run/bench.hpp"
 #include "tools/fence_scope/sequence/sequence.hpp"
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "kernels/transfer.hpp"
+#include <uptempo/kernels/transfer.hpp>
 
 namespace uptempo::fence_scope {
 

@@ -12,10 +12,10 @@
 #include <span>
 #include <vector>
 
-#include "aql/packet.hpp"
-#include "engine/memory/buffer.hpp"
-#include "engine/program/program.hpp"
-#include "engine/runtime/agent.hpp"
+#include <uptempo/aql/packet.hpp>
+#include <uptempo/memory/buffer.hpp>
+#include <uptempo/program/program.hpp>
+#include <uptempo/runtime/agent.hpp>
 #include "tools/fence_scope/run/bench_buffers.hpp"
 #include "tools/fence_scope/run/kernarg_blocks.hpp"
 #include "tools/fence_scope/sequence/sequence.hpp"

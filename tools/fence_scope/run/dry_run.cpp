@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "aql/text.hpp"
+#include <uptempo/aql/text.hpp>
 
 namespace uptempo::fence_scope {
 

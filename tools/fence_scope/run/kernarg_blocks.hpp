@@ -8,12 +8,12 @@
 #include <cstring>
 #include <vector>
 
-#include "aql/packet.hpp"
-#include "engine/memory/buffer.hpp"
-#include "engine/program/argument_layout.hpp"
-#include "engine/program/grid.hpp"
-#include "engine/program/program.hpp"
-#include "engine/runtime/agent.hpp"
+#include <uptempo/aql/packet.hpp>
+#include <uptempo/memory/buffer.hpp>
+#include <uptempo/program/argument_layout.hpp>
+#include <uptempo/program/grid.hpp>
+#include <uptempo/program/program.hpp>
+#include <uptempo/runtime/agent.hpp>
 
 namespace uptempo::fence_scope {
 

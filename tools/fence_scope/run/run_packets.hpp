@@ -12,7 +12,7 @@
 #include <span>
 #include <vector>
 
-#include "aql/packet.hpp"
+#include <uptempo/aql/packet.hpp>
 #include "tools/fence_scope/run/bench.hpp"
 #include "tools/fence_scope/sequence/sequence.hpp"
 

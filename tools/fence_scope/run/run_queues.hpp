@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "engine/runtime/agent.hpp"
+#include <uptempo/runtime/agent.hpp>
 #include "tools/fence_scope/report/report.hpp"
 #include "tools/fence_scope/run/run_packets.hpp"
 #include "tools/fence_scope/sequence/sequence.hpp"

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "engine/runtime/error.hpp"
+#include <uptempo/runtime/error.hpp>
 
 namespace uptempo::fence_scope {
 

@@ -14,8 +14,8 @@
 #include <optional>
 #include <vector>
 
-#include "engine/runtime/agent.hpp"
-#include "engine/runtime/signal.hpp"
+#include <uptempo/runtime/agent.hpp>
+#include <uptempo/runtime/signal.hpp>
 #include "tools/fence_scope/report/report.hpp"
 #include "tools/fence_scope/run/bench.hpp"
 #include "tools/fence_scope/run/run_packets.hpp"

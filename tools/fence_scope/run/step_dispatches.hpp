@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "aql/packet.hpp"
+#include <uptempo/aql/packet.hpp>
 #include "tools/fence_scope/run/bench_buffers.hpp"
 #include "tools/fence_scope/run/kernarg_blocks.hpp"
 #include "tools/fence_scope/run/run_queues.hpp"

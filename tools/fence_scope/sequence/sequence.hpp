@@ -11,10 +11,10 @@
 #include <string>
 #include <vector>
 
-#include "aql/packet.hpp"
-#include "engine/fences/fence_plan.hpp"
-#include "engine/program/grid.hpp"
-#include "engine/runtime/agent.hpp"
+#include <uptempo/aql/packet.hpp>
+#include <uptempo/fences/fence_plan.hpp>
+#include <uptempo/program/grid.hpp>
+#include <uptempo/runtime/agent.hpp>
 #include "tools/litmus/rules.hpp"
 #include "tools/support/program.hpp"
 

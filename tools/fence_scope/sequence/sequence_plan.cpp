@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "engine/fences/fence_plan.hpp"
-#include "engine/runtime/agent.hpp"
+#include <uptempo/fences/fence_plan.hpp>
+#include <uptempo/runtime/agent.hpp>
 #include "tools/fence_scope/sequence/sequence.hpp"
 #include "tools/fence_scope/sequence/sequence_rules.hpp"
 

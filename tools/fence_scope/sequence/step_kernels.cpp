@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "engine/runtime/error.hpp"
-#include "kernels/basics.hpp"
-#include "kernels/bitonic_sort.hpp"
-#include "kernels/probes.hpp"
+#include <uptempo/kernels/basics.hpp>
+#include <uptempo/kernels/bitonic_sort.hpp>
+#include <uptempo/kernels/probes.hpp>
+#include <uptempo/runtime/error.hpp>
 
 namespace uptempo::fence_scope {
 namespace {

@@ -8,8 +8,8 @@
 #include <memory>
 #include <vector>
 
-#include "engine/program/program.hpp"
-#include "engine/runtime/agent.hpp"
+#include <uptempo/program/program.hpp>
+#include <uptempo/runtime/agent.hpp>
 #include "tools/fence_scope/sequence/sequence.hpp"
 
 namespace uptempo::fence_scope {

@@ -7,7 +7,7 @@
 #include <stdexcept>
 #include <vector>
 
-#include "engine/runtime/runtime.hpp"
+#include <uptempo/runtime/runtime.hpp>
 #include "tools/fence_scope/report/report_words.hpp"
 #include "tools/fence_scope/run/vgpu_process.hpp"
 #include "tools/support/command.hpp"

@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
-#include "engine/runtime/runtime.hpp"
+#include <uptempo/runtime/runtime.hpp>
 #include "tools/fence_scope/run/bench.hpp"
 #include "tools/fence_scope/run/vgpu_process.hpp"
 #include "tools/fence_scope/sequence/sequence_rules.hpp"

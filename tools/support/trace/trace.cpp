@@ -9,7 +9,7 @@
 #include <stdexcept>
 #include <tuple>
 
-#include "aql/text.hpp"
+#include <uptempo/aql/text.hpp>
 
 namespace uptempo::support {
 namespace {

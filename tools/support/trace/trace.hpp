@@ -26,7 +26,7 @@
 #include <string_view>
 #include <vector>
 
-#include "aql/packet.hpp"
+#include <uptempo/aql/packet.hpp>
 
 namespace uptempo::support {
 

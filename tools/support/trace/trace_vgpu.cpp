@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "aql/text.hpp"
+#include <uptempo/aql/text.hpp>
 #include "tools/support/json_field.hpp"
 #include "tools/support/trace/trace.hpp"
 

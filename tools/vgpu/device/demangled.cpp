@@ -6,7 +6,7 @@
 #include <memory>
 #include <string_view>
 
-#include "aql/printable.hpp"
+#include <uptempo/aql/printable.hpp>
 
 namespace uptempo::vgpu {
 

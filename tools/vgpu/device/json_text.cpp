@@ -1,6 +1,6 @@
 #include "device/json_text.hpp"
 
-#include "aql/printable.hpp"
+#include <uptempo/aql/printable.hpp>
 
 namespace uptempo::vgpu {
 

@@ -9,7 +9,7 @@
 #include <mutex>
 #include <stdexcept>
 
-#include "aql/write_all.hpp"
+#include <uptempo/aql/write_all.hpp>
 
 namespace uptempo::vgpu {
 namespace {

@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-#include "aql/write_all.hpp"
+#include <uptempo/aql/write_all.hpp>
 #include "device/options.hpp"
 #include "gfx9/vector/entry.hpp"
 #include "interpose/directory_descriptor.hpp"

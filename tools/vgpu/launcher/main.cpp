@@ -21,7 +21,7 @@
 #include <system_error>
 #include <vector>
 
-#include "aql/write_all.hpp"
+#include <uptempo/aql/write_all.hpp>
 #include "device/description.hpp"
 #include "device/fences/report/suppressions.hpp"
 #include "device/options.hpp"

@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-#include "aql/packet.hpp"
+#include <uptempo/aql/packet.hpp>
 
 namespace uptempo::detail {
 

@@ -8,12 +8,12 @@
 #include <cstdint>
 #include <mutex>
 
-#include "aql/writer.hpp"
-#include "engine/dispatch/detail/dispatch_shape.hpp"
-#include "engine/program/grid.hpp"
-#include "engine/program/program.hpp"
-#include "engine/runtime/error.hpp"
-#include "engine/stream/queue/event.hpp"
+#include <uptempo/aql/writer.hpp>
+#include <uptempo/dispatch/detail/dispatch_shape.hpp>
+#include <uptempo/program/grid.hpp>
+#include <uptempo/program/program.hpp>
+#include <uptempo/runtime/error.hpp>
+#include <uptempo/stream/queue/event.hpp>
 
 namespace uptempo::detail {
 

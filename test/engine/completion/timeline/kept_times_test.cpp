@@ -1,5 +1,5 @@
 // Times of timed publications, before and after their signals are reused.
-#include "engine/completion/timeline/kept_times.hpp"
+#include <uptempo/completion/timeline/kept_times.hpp>
 
 #include <vector>
 

@@ -1,5 +1,5 @@
 // Values, signals and reclamation of publications, without a queue.
-#include "engine/completion/timeline/publication_ring.hpp"
+#include <uptempo/completion/timeline/publication_ring.hpp>
 
 #include <hsa/hsa.h>
 

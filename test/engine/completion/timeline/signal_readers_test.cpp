@@ -1,5 +1,5 @@
 // Threads that may read signals, and the owner that waits for them.
-#include "engine/completion/timeline/signal_readers.hpp"
+#include <uptempo/completion/timeline/signal_readers.hpp>
 
 #include <atomic>
 #include <chrono>

@@ -8,11 +8,11 @@
 #include <utility>
 #include <vector>
 
-#include "engine/dispatch/batch_submitter.hpp"
-#include "engine/dispatch/pools/kernarg_pool.hpp"
-#include "engine/dispatch/pools/pressure.hpp"
-#include "engine/dispatch/pools/signal_pool.hpp"
-#include "engine/runtime/counters.hpp"
+#include <uptempo/dispatch/batch_submitter.hpp>
+#include <uptempo/dispatch/pools/kernarg_pool.hpp>
+#include <uptempo/dispatch/pools/pressure.hpp>
+#include <uptempo/dispatch/pools/signal_pool.hpp>
+#include <uptempo/runtime/counters.hpp>
 #include "test/support/catch.hpp"
 #include "test/support/queue_double.hpp"
 

@@ -1,7 +1,7 @@
 // A plugin with a copy of the library of its own, none of whose symbols it exports.
 #include "plugin.hpp"
 
-#include <engine/uptempo.hpp>
+#include <uptempo/uptempo.hpp>
 
 #include <cstring>
 #include <memory>

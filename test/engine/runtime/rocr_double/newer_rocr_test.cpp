@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <string>
 
-#include "engine/runtime/ring_access.hpp"
+#include <uptempo/runtime/ring_access.hpp>
 #include "test/support/catch.hpp"
 
 using namespace uptempo;

@@ -3,9 +3,9 @@
 #include <string>
 #include <thread>
 
-#include "engine/completion/notifier.hpp"
-#include "engine/runtime/counters.hpp"
-#include "engine/stream/copy/retired.hpp"
+#include <uptempo/completion/notifier.hpp>
+#include <uptempo/runtime/counters.hpp>
+#include <uptempo/stream/copy/retired.hpp>
 #include "test/engine/stream/copy/copy_engine.hpp"
 #include "test/engine/stream/stream_devices.hpp"
 #include "test/support/catch.hpp"

@@ -11,8 +11,8 @@
 #include <thread>
 #include <vector>
 
-#include "engine/runtime/error.hpp"
-#include "engine/stream/copy/transfers.hpp"
+#include <uptempo/runtime/error.hpp>
+#include <uptempo/stream/copy/transfers.hpp>
 #include "test/support/queue_double.hpp"
 
 namespace uptempo::test {

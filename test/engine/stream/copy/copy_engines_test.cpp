@@ -1,5 +1,5 @@
 // The choice of copy engines, as a function and over several copy engine doubles.
-#include "engine/stream/copy/copy_engines.hpp"
+#include <uptempo/stream/copy/copy_engines.hpp>
 
 #include <deque>
 #include <random>

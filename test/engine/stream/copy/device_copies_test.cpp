@@ -4,16 +4,16 @@
 
 #include <bit>
 #include <deque>
-#include <engine/uptempo.hpp>
-#include <kernels/basics.hpp>
-#include <kernels/probes.hpp>
 #include <optional>
 #include <random>
 #include <string>
 #include <thread>
+#include <uptempo/kernels/basics.hpp>
+#include <uptempo/kernels/probes.hpp>
+#include <uptempo/uptempo.hpp>
 #include <vector>
 
-#include "engine/stream/copy/retired.hpp"
+#include <uptempo/stream/copy/retired.hpp>
 #include "test/support/catch.hpp"
 #include "test/support/errors.hpp"
 #include "test/support/on_device.hpp"

@@ -4,10 +4,10 @@
 #include <dlfcn.h>
 
 #include <algorithm>
-#include <engine/uptempo.hpp>
-#include <kernels/probes.hpp>
 #include <numeric>
 #include <string>
+#include <uptempo/kernels/probes.hpp>
+#include <uptempo/uptempo.hpp>
 #include <vector>
 
 #include "test/support/catch.hpp"

@@ -1,13 +1,13 @@
 // Copies and fills as recorded dispatches: random boxes against the host, and the choice between
 // the kernels.
-#include <engine/uptempo.hpp>
+#include <uptempo/uptempo.hpp>
 
 #include <cstring>
 #include <random>
 #include <span>
 #include <vector>
 
-#include "engine/stream/copy/transfer_kernels.hpp"
+#include <uptempo/stream/copy/transfer_kernels.hpp>
 #include "test/support/catch.hpp"
 #include "test/support/on_device.hpp"
 

@@ -4,7 +4,7 @@
 #include <iterator>
 #include <string>
 
-#include "engine/uptempo.hpp"
+#include <uptempo/uptempo.hpp>
 
 int main() {
   using namespace uptempo;

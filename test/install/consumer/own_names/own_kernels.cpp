@@ -1,8 +1,8 @@
 // Uses the kernels of this program and Uptempo's built-in ones in one file.
-#include <kernels/basics.hpp>
-#include <kernels/bitonic_sort.hpp>
+#include <uptempo/kernels/basics.hpp>
+#include <uptempo/kernels/bitonic_sort.hpp>
 
-#include "engine/uptempo.hpp"
+#include <uptempo/uptempo.hpp>
 
 namespace my {}
 

@@ -1,6 +1,6 @@
 #include <cstdio>
 
-#include "kernels/util.hpp"
+#include <uptempo/kernels/util.hpp>
 #include "run.hpp"
 
 int main() {

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "engine/uptempo.hpp"
+#include <uptempo/uptempo.hpp>
 
 inline uint32_t add_to_zero(std::span<const std::byte> code) {
   using namespace uptempo;

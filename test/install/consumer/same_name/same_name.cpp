@@ -1,7 +1,7 @@
 #include <cstdio>
 
+#include <uptempo/kernels/util.hpp>
 #include "add.hpp"
-#include "kernels/util.hpp"
 #include "run.hpp"
 
 int main() {

@@ -6,8 +6,8 @@
 #include <stdexcept>
 #include <string>
 
-#include "engine/dispatch/batch_submitter.hpp"
-#include "engine/runtime/runtime.hpp"
+#include <uptempo/dispatch/batch_submitter.hpp>
+#include <uptempo/runtime/runtime.hpp>
 #include "test/support/catch.hpp"
 #include "test/support/errors.hpp"
 #include "test/support/on_device.hpp"

@@ -4,7 +4,7 @@
 #include <map>
 #include <stdexcept>
 
-#include "aql/printable.hpp"
+#include <uptempo/aql/printable.hpp>
 #include "test/support/catch.hpp"
 #include "test/tools/fence_scope/report/example_reports.hpp"
 

@@ -1,14 +1,14 @@
 // The parts that a bench sets up for its runs, each alone on a device.
 #include <hsa/hsa.h>
 
-#include <kernels/hip_sources.hpp>
+#include <uptempo/kernels/hip_sources.hpp>
 
 #include <algorithm>
 #include <optional>
 #include <vector>
 
-#include "engine/runtime/error.hpp"
-#include "engine/runtime/runtime.hpp"
+#include <uptempo/runtime/error.hpp>
+#include <uptempo/runtime/runtime.hpp>
 #include "test/support/catch.hpp"
 #include "test/support/errors.hpp"
 #include "test/support/text.hpp"

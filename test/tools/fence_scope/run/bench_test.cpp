@@ -10,9 +10,9 @@
 #include <nlohmann/json.hpp>
 #include <span>
 
-#include "engine/runtime/error.hpp"
-#include "engine/runtime/runtime.hpp"
-#include "kernels/basics.hpp"
+#include <uptempo/kernels/basics.hpp>
+#include <uptempo/runtime/error.hpp>
+#include <uptempo/runtime/runtime.hpp>
 #include "test/support/catch.hpp"
 #include "test/support/errors.hpp"
 #include "test/support/on_device.hpp"

@@ -8,8 +8,8 @@
 //   lint_program threads     threads that publish to one queue before the device takes any packet
 //   lint_program race        the same while the device executes, in a small queue
 #include <hsa/hsa.h>
-#include <engine/uptempo.hpp>
-#include <kernels/basics.hpp>
+#include <uptempo/kernels/basics.hpp>
+#include <uptempo/uptempo.hpp>
 
 #include <nlohmann/json.hpp>
 #include <optional>

@@ -12,7 +12,7 @@
 #include <string>
 #include <system_error>
 
-#include "aql/write_all.hpp"
+#include <uptempo/aql/write_all.hpp>
 
 namespace uptempo::vgpu::kfd {
 namespace {

@@ -10,7 +10,7 @@
 #include <string>
 #include <utility>
 
-#include "aql/write_all.hpp"
+#include <uptempo/aql/write_all.hpp>
 #include "cp/device_thread.hpp"
 #include "cp/report/hang_report.hpp"
 #include "kfd/machine/log.hpp"

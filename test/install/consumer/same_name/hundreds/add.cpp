@@ -1,5 +1,5 @@
 #include "add.hpp"
 
-#include "kernels/util.hpp"
+#include <uptempo/kernels/util.hpp>
 
 std::span<const std::byte> hundreds::code() { return kernels::util(); }
