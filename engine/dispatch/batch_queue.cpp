@@ -214,24 +214,6 @@ constexpr uint32_t kBarrierBit = 1u << HSA_PACKET_HEADER_BARRIER;
                   aql::costs_of(end.header()));
 }
 
-uint64_t BatchQueue::parts_before_last(const Publication& publication) const noexcept {
-  const uint64_t left = publication.packets.size() - publication.published;
-  if (left <= longest_run()) return 0;
-  return (left - longest_run() + part_size() - 1) / part_size();
-}
-
-// A publication longer than the ring: publishes all but the last part of it. Each part fills about
-// half of the ring, so that one half fills while the other drains, and is a publication of its own:
-// it ends with a barrier packet that carries its signal. Returns false at the deadline.
-bool BatchQueue::publish_parts(Publication& publication, Deadline deadline) {
-  while (parts_before_last(publication) != 0) {
-    aql::Slots slots{part_size() + 1};
-    if (!reserve(publication, slots, false, deadline)) return false;
-    publish(publication, slots, false);
-  }
-  return true;
-}
-
 void BatchQueue::make_room(Publication& publication) {
   if (publication.ended_by != EndedBy::nothing) refuse_ended(publication);
   if (publication.published != 0) refuse_more(publication, "one more packet");
@@ -246,21 +228,22 @@ std::optional<uint64_t> BatchQueue::submit(Publication& publication, Deadline de
   if (publication.packets.empty() && publication.own_signal.handle == 0)
     return timeline_.last_begun();
 
-  aql::Slots slots;
   try {
     if (publication.published == 0) plan(publication, deadline);
-    const bool are_out =
-        publication.packets.size() <= longest_run() || publish_parts(publication, deadline);
-    slots.count = publication.packets.size() - publication.published;
-    if (!are_out || !reserve(publication, slots, true, deadline)) {
-      restore(publication);
-      return {};
+    for (bool is_last = false; !is_last;) {
+      is_last = parts_before_last(publication) == 0;
+      aql::Slots slots{is_last ? publication.packets.size() - publication.published
+                               : part_size() + 1};
+      if (!reserve(publication, slots, is_last, deadline)) {
+        restore(publication);
+        return {};
+      }
+      publish(publication, slots, is_last);
     }
   } catch (...) {
     restore(publication);
     throw;
   }
-  publish(publication, slots, true);
   const uint64_t value = publication.value;
   clear(publication);
   if (!publication.kept && !writer_->has_device_ring())

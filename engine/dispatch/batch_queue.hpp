@@ -81,8 +81,11 @@ class BatchQueue : public QueueResources {
   bool append_closing_packet(Publication& publication);
   // Packets of a part of a publication longer than the ring, without its barrier packet.
   uint64_t part_size() const noexcept { return std::max(ring_size() / 2, 2u) - 1; }
-  uint64_t parts_before_last(const Publication& publication) const noexcept;
-  bool publish_parts(Publication& publication, Deadline deadline);
+  uint64_t parts_before_last(const Publication& publication) const noexcept {
+    const uint64_t left = publication.packets.size() - publication.published;
+    if (left <= longest_run()) return 0;
+    return (left - longest_run() + part_size() - 1) / part_size();
+  }
   bool reserve(Publication& publication, aql::Slots& slots, bool is_last, Deadline deadline);
   bool reserve_when_free(Publication& publication, aql::Slots& slots, bool is_last,
                          Deadline deadline);

@@ -136,14 +136,6 @@ aql::HeaderCosts Publication::costs_by_packet(uint64_t from, uint64_t count) con
   return sum;
 }
 
-uint32_t Publication::emit(uint64_t packet, void* slot) const noexcept {
-  const aql::Packet64& staged = packets[packet];
-  (void)aql::fill(slot, staged);
-  if (const hsa_signal_t signal = signal_of(packet); signal.handle != 0)
-    static_cast<aql::Packet64*>(slot)->set_completion_signal(signal);
-  return aql::first_word(header(packet), staged.setup());
-}
-
 void Publication::emit(uint64_t first, std::span<aql::Packet64> slots) noexcept {
   for (size_t done = 0; done < slots.size();) {
     const size_t i = first + done;

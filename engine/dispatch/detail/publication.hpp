@@ -167,7 +167,13 @@ struct Publication {
   aql::HeaderFlags plain_flags() const noexcept { return aql::header_flags(plain_.interior); }
   // Copies packets into the ring (writer.hpp, Emitter and RunEmitter). The second form does not
   // emit the batch's first packet. Requires a plan and the completion signal.
-  uint32_t emit(uint64_t packet, void* slot) const noexcept;
+  uint32_t emit(uint64_t packet, void* slot) const noexcept {
+    const aql::Packet64& staged = packets[packet];
+    (void)aql::fill(slot, staged);
+    if (const hsa_signal_t signal = signal_of(packet); signal.handle != 0)
+      static_cast<aql::Packet64*>(slot)->set_completion_signal(signal);
+    return aql::first_word(header(packet), staged.setup());
+  }
   void emit(uint64_t first, std::span<aql::Packet64> slots) noexcept;
   // The last plan, one entry per packet.
   std::span<const PacketPlan> last_plan();
