@@ -22,6 +22,7 @@
 // states its contracts: thread safety, lifetime, order, errors.
 #pragma once
 
+#include <uptempo/runtime/version.h>
 #include <uptempo/completion/awaitable.hpp>
 #include <uptempo/completion/completion.hpp>
 #include <uptempo/completion/notifier.hpp>

@@ -92,7 +92,8 @@ Description& Description::part(std::string_view text) {
 std::string Runtime::describe() const {
   require_session("Runtime::describe");
   detail::Description all("runtime");
-  all.line("HSA interface", interface_version())
+  all.line("Uptempo", detail::describe_copies())
+      .line("HSA interface", interface_version())
       .line("ROCr library", library_of_rocr())
       .line("ROCr build", build_of_rocr())
       .line("AMD extension", amd_extension())

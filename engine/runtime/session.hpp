@@ -199,5 +199,8 @@ class SessionListener {
 // namespace (dlmopen) is not seen. `call`: of the Error.
 void require_one_rocr(const char* call);
 
+// Names the files of this process that contain a copy of this library, with their versions.
+std::string describe_copies();
+
 }  // namespace detail
 }  // namespace uptempo

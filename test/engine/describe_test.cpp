@@ -85,6 +85,7 @@ std::set<std::string> mapped_files(const std::string& name) {
 TEST_CASE_METHOD(OnDevice, "a Runtime describes ROCr, tools, signals and agents", "[describe]") {
   const std::string text = runtime.describe();
   INFO(text);
+  CHECK(value_of(text, "Uptempo") == "the program (" UPTEMPO_TEST_VERSION ")");
   CHECK(value_of(text, "HSA interface") == info<uint16_t>(HSA_SYSTEM_INFO_VERSION_MAJOR) + "." +
                                                info<uint16_t>(HSA_SYSTEM_INFO_VERSION_MINOR));
   constexpr int build = HSA_AMD_SYSTEM_INFO_BUILD_VERSION;
