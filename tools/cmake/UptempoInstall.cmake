@@ -8,9 +8,17 @@
 #       as uptempo/dispatch/queue.hpp. Link dependencies with target_link_libraries as usual, and
 #       add a new external one to uptempoConfig.cmake.in and uptempo.pc.in.
 #
+#   uptempo_component(<name>)
+#       Adds a component to the package: the targets of the export set uptempo_<name>, which
+#       `find_package(uptempo COMPONENTS <name>)` provides. uptempo_library() calls it.
+#
+#   uptempo_pkg_config(<file> DESCRIPTION <text> [REQUIRES <module>...] [CFLAGS <option>...]
+#                      [LIBS <option>...] [VARIABLES <name>=<value>...])
+#       Installs <file>.pc.
+#
 #   uptempo_install_package()
-#       Installs exports, configuration files and uptempo.pc. Call it once, at the end of the top
-#       level.
+#       Installs exports, configuration files and pkg-config files. Call it once, at the end of the
+#       top level.
 include_guard(GLOBAL)
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
@@ -33,7 +41,8 @@ function(uptempo_library name)
   target_include_directories(${target} PUBLIC
     $<BUILD_INTERFACE:${UPTEMPO_INCLUDE_DIR}> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
   if(UPTEMPO_INSTALL)
-    install(TARGETS ${target} EXPORT uptempoTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+    install(TARGETS ${target} EXPORT uptempo_${name} ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+    uptempo_component(${name})
     foreach(header IN LISTS arg_HEADERS arg_DETAIL_HEADERS)
       get_filename_component(folder ${place}${header} DIRECTORY)
       install(FILES ${header} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/${folder})
@@ -41,14 +50,41 @@ function(uptempo_library name)
   endif()
 endfunction()
 
+function(uptempo_component name)
+  set_property(GLOBAL APPEND PROPERTY UPTEMPO_COMPONENTS ${name})
+  install(EXPORT uptempo_${name} NAMESPACE uptempo:: DESTINATION ${UPTEMPO_PACKAGE_DIR})
+endfunction()
+
+function(uptempo_pkg_config name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "DESCRIPTION" "REQUIRES;CFLAGS;LIBS;VARIABLES")
+  foreach(list REQUIRES CFLAGS LIBS)
+    list(JOIN arg_${list} " " arg_${list})
+  endforeach()
+  list(JOIN arg_VARIABLES "\n" arg_VARIABLES)
+  file(RELATIVE_PATH to_prefix /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
+  configure_file(${UPTEMPO_CMAKE_HELPERS}/uptempo.pc.in ${CMAKE_BINARY_DIR}/${name}.pc @ONLY)
+  install(FILES ${CMAKE_BINARY_DIR}/${name}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+endfunction()
+
 function(uptempo_install_package)
-  install(EXPORT uptempoTargets NAMESPACE uptempo:: DESTINATION ${UPTEMPO_PACKAGE_DIR})
+  get_property(UPTEMPO_COMPONENTS GLOBAL PROPERTY UPTEMPO_COMPONENTS)
   configure_package_config_file(${UPTEMPO_CMAKE_HELPERS}/uptempoConfig.cmake.in ${CMAKE_BINARY_DIR}/uptempoConfig.cmake
     INSTALL_DESTINATION ${UPTEMPO_PACKAGE_DIR})
   write_basic_package_version_file(${CMAKE_BINARY_DIR}/uptempoConfigVersion.cmake COMPATIBILITY SameMinorVersion)
   install(FILES ${CMAKE_BINARY_DIR}/uptempoConfig.cmake ${CMAKE_BINARY_DIR}/uptempoConfigVersion.cmake
                 ${UPTEMPO_CMAKE_HELPERS}/UptempoHsa.cmake DESTINATION ${UPTEMPO_PACKAGE_DIR})
-  file(RELATIVE_PATH UPTEMPO_PC_TO_PREFIX /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
-  configure_file(${UPTEMPO_CMAKE_HELPERS}/uptempo.pc.in ${CMAKE_BINARY_DIR}/uptempo.pc @ONLY)
-  install(FILES ${CMAKE_BINARY_DIR}/uptempo.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+  uptempo_pkg_config(uptempo-aql DESCRIPTION "AQL packets and rings"
+    LIBS -luptempo_aql -lhsa-runtime64)
+  uptempo_pkg_config(uptempo DESCRIPTION "${PROJECT_DESCRIPTION}" REQUIRES uptempo-aql fmt libzstd
+    LIBS -luptempo_engine -luptempo_kernels -ldl -pthread)
+  uptempo_pkg_config(uptempo-topology DESCRIPTION "The kernel driver's view of a GPU" REQUIRES uptempo
+    LIBS -luptempo_topology)
+  if(hip IN_LIST UPTEMPO_COMPONENTS)
+    uptempo_pkg_config(uptempo-hip DESCRIPTION "Kernels, streams and graphs of HIP programs" REQUIRES uptempo
+      CFLAGS -D__HIP_PLATFORM_AMD__ LIBS -luptempo_hip -lamdhip64)
+  endif()
+  if(tools IN_LIST UPTEMPO_COMPONENTS)
+    uptempo_pkg_config(uptempo-tools DESCRIPTION "The virtual GPU and other commands"
+      VARIABLES "vgpu=\${prefix}/${CMAKE_INSTALL_BINDIR}/uptempo-vgpu")
+  endif()
 endfunction()
