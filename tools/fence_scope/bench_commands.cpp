@@ -5,7 +5,6 @@
 #include <exception>
 #include <functional>
 #include <iterator>
-#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -26,13 +25,6 @@
 
 namespace uptempo::fence_scope {
 namespace {
-
-const std::map<std::string, TimingMode> kTimingModes{
-    {"none", TimingMode::none}, {"batch", TimingMode::batch}, {"each", TimingMode::each}};
-const std::map<std::string, Position> kPositions{{"first", Position::first},
-                                                 {"interior", Position::interior},
-                                                 {"last", Position::last},
-                                                 {"all", Position::all}};
 
 // Options that the commands on benches share.
 struct BenchOptions {
@@ -67,7 +59,7 @@ void add_options(support::CommandLine& command, BenchOptions& options, Files& fi
   command.flag("--dry-run", options.dry_run,
                "Print the packets of each cell; needs no device, so addresses are 0");
   command
-      .option("--timing", options.timing, kTimingModes,
+      .option("--timing", options.timing, kByName<TimingMode>,
               "Timestamps of packets: none, batch or each (none)")
       .repeatable()
       .placeholder("MODE");
@@ -358,7 +350,7 @@ void declare_scopes(support::CommandLine& app, Commands& commands, Files& files)
   add_options(command, *options, files, true);
   add_cell_option(command, *options);
   command
-      .option("--position", options->positions, kPositions,
+      .option("--position", options->positions, kByName<Position>,
               "Packets to vary: first, interior, last, all (interior)")
       .repeatable()
       .separator(',')

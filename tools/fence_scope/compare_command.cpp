@@ -1,5 +1,4 @@
 #include <iostream>
-#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -11,11 +10,6 @@
 
 namespace uptempo::fence_scope {
 namespace {
-
-const std::map<std::string, Quantity> kQuantities{{"gated", Quantity::gated},
-                                                  {"ungated", Quantity::ungated},
-                                                  {"device", Quantity::device},
-                                                  {"model", Quantity::model}};
 
 struct CompareOptions {
   std::string a, b;
@@ -46,7 +40,8 @@ void declare_compare(support::CommandLine& app, Commands& commands) {
       .required()
       .placeholder("B.json");
   command
-      .option("--times", options->quantity, kQuantities, "gated, ungated, device or model (gated)")
+      .option("--times", options->quantity, kByName<Quantity>,
+              "gated, ungated, device or model (gated)")
       .placeholder("TIMES");
   support::add_json_option(command, options->json_file);
   commands.emplace_back(&command, [options](const Invocation&) { return run_compare(*options); });

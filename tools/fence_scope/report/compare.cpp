@@ -144,9 +144,9 @@ bool faster(const ComparedCell& cell) { return cell.differs() && cell.ratio < 1;
 std::string p_text(double p) { return p < 0.001 ? "<0.001" : fmt::format("{:.3f}", p); }
 
 std::string verdicts_text(const ComparedCell& cell) {
-  const std::string_view a = name_of(cell.a->judgement.verdict),
-                         b = name_of(cell.b->judgement.verdict);
-  return a == b ? std::string(a) : fmt::format("{}, now {}", a, b);
+  const std::string &a = name_of(cell.a->judgement.verdict),
+                    &b = name_of(cell.b->judgement.verdict);
+  return a == b ? a : fmt::format("{}, now {}", a, b);
 }
 
 // The details for which the table has room. The old median is the new one divided by their ratio.
@@ -202,11 +202,6 @@ size_t widest(const std::string& text) {
 }
 
 }  // namespace
-
-std::string_view name_of(Quantity quantity) noexcept {
-  constexpr std::string_view kNames[] = {"gated", "ungated", "device", "model"};
-  return kNames[static_cast<size_t>(quantity)];
-}
 
 bool ReportComparison::worse() const noexcept {
   return std::ranges::any_of(

@@ -15,14 +15,18 @@
 #include <vector>
 
 #include "tools/fence_scope/report/rank_test.hpp"
-#include "tools/fence_scope/report/report.hpp"
+#include "tools/fence_scope/report/report_words.hpp"
 
 namespace uptempo::fence_scope {
 
 // The time to compare. A model's times are single figures: their ratio has no interval and needs no
 // test.
 enum class Quantity : uint8_t { gated, ungated, device, model };
-std::string_view name_of(Quantity quantity) noexcept;
+template <>
+inline const std::map<std::string, Quantity> kByName<Quantity>{{"gated", Quantity::gated},
+                                                               {"ungated", Quantity::ungated},
+                                                               {"device", Quantity::device},
+                                                               {"model", Quantity::model}};
 
 struct ComparedCell {
   const Cell *a = nullptr, *b = nullptr;  // cells of the reports, which must outlive this

@@ -32,7 +32,7 @@ constexpr const char* kDarkStyles =
 
 // The name in a chart: the part that the heading does not contain.
 std::string short_label(const Cell& cell, bool with_position) {
-  std::string text = with_position ? std::string(name_of(cell.position)) + ": " : "";
+  std::string text = with_position ? name_of(cell.position) + ": " : "";
   if (cell.label != flags_label(cell.flags)) return text + cell.label;
   return text +
          fmt::format("{}, {}/{}", cell.flags.barrier == aql::Barrier::on ? "barrier" : "no barrier",
@@ -270,7 +270,7 @@ std::string sweep_chart(const Clock& clock, const Section& section, const Axis& 
       path += fmt::format("{}{:.1f} {:.1f}", path.empty() ? "M" : "L", x(axis.of(*cell)),
                           y(relative(*cell)));
       out += svg_text(x(axis.of(*cell)), y(relative(*cell)) + 4,
-                      name_of(cell->judgement.verdict).data(), sign_of(cell->judgement.verdict),
+                      name_of(cell->judgement.verdict).c_str(), sign_of(cell->judgement.verdict),
                       "middle");
     }
     out += fmt::format("<path class=\"line c{0}\" stroke-dasharray=\"{1}\" d=\"{2}\"/>\n", i,

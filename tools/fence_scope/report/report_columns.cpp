@@ -47,8 +47,7 @@ std::vector<Field> identity(const Section& section) {
   std::vector<Field> fields;
   if (differ(section, &Cell::position))
     fields.emplace_back(
-        "position", [](const Cell& cell) { return std::string(name_of(cell.position)); },
-        Align::left);
+        "position", [](const Cell& cell) { return name_of(cell.position); }, Align::left);
   if (differ(section, &Cell::kernels))
     fields.emplace_back("kernels", [](const Cell& cell) { return std::to_string(cell.kernels); });
   if (differ(section, &Cell::bytes_per_kernel))

@@ -69,7 +69,7 @@ std::string headers_rows(const Report& report, const Cell& cell, const std::stri
 // The full name of a cell, for places without context.
 std::string full_name(const Report& report, const Cell& cell) {
   std::string text = sections_of(report).size() > 1 ? cell.workload + ": " : "";
-  if (cell.position != Position::all) text += std::string(name_of(cell.position)) + ": ";
+  if (cell.position != Position::all) text += name_of(cell.position) + ": ";
   return text + cell.label +
          (cell.kernels != 0
               ? fmt::format(" ({} kernel{})", cell.kernels, cell.kernels == 1 ? "" : "s")

@@ -185,7 +185,6 @@ class Writer {
     return std::isfinite(value) ? ordered_json(value) : ordered_json(nullptr);
   }
   ordered_json of(aql::Barrier barrier) const { return barrier == aql::Barrier::on; }
-  ordered_json of(aql::FenceScope scope) const { return aql::scope_name(scope); }
   ordered_json of(StepOrHost<const size_t> step) const {
     return step.index == Judgement::kNoStep ? ordered_json(nullptr) : ordered_json(step.index);
   }
@@ -279,9 +278,9 @@ class Reader {
   template <class T>
   static void read(const JsonField& in, T& value) {
     if constexpr (std::is_enum_v<T>) {
-      const std::optional<T> known = named<T>(in.text());
-      if (!known) in.refuse_for("a name that this version knows");
-      value = *known;
+      const auto known = kByName<T>.find(in.text());
+      if (known == kByName<T>.end()) in.refuse_for("a name that this version knows");
+      value = known->second;
     } else if constexpr (std::unsigned_integral<T>) {
       value = in.whole<T>();
     } else {

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
 
@@ -12,33 +11,15 @@
 namespace uptempo::fence_scope {
 namespace {
 
-template <class Enum, size_t N>
-using Names = std::array<std::pair<Enum, std::string_view>, N>;
-
-constexpr Names<TimeKind, 2> kTimeKinds{
-    {{TimeKind::hardware, "hardware"}, {TimeKind::virtual_gpu, "virtual_gpu"}}};
-constexpr Names<TimingMode, 3> kTimingModes{
-    {{TimingMode::none, "none"}, {TimingMode::batch, "batch"}, {TimingMode::each, "each"}}};
-constexpr Names<Position, 4> kPositions{{{Position::all, "all"},
-                                         {Position::first, "first"},
-                                         {Position::interior, "interior"},
-                                         {Position::last, "last"}}};
-constexpr Names<Verdict, 4> kVerdicts{{{Verdict::correct, "correct"},
-                                       {Verdict::stale, "stale"},
-                                       {Verdict::unordered, "unordered"},
-                                       {Verdict::unknown, "unknown"}}};
-
-template <class Enum, size_t N>
-std::string_view name_in(const Names<Enum, N>& names, Enum value) noexcept {
-  const auto found = std::ranges::find(names, value, &std::pair<Enum, std::string_view>::first);
-  return found == names.end() ? "undefined" : found->second;
-}
-
-template <class Enum, size_t N>
-std::optional<Enum> named_in(const Names<Enum, N>& names, std::string_view name) noexcept {
-  const auto found = std::ranges::find(names, name, &std::pair<Enum, std::string_view>::second);
-  return found == names.end() ? std::nullopt : std::optional(found->first);
-}
+// Signs and meanings of the verdicts, in the order of the enumeration.
+struct VerdictWords {
+  const char *sign, *meaning;
+};
+constexpr VerdictWords kVerdictWords[] = {
+    {"✓", "promised by the rules, and right in every run"},
+    {"✗", "ordered, but a fence between writer and reader is missing or too narrow"},
+    {"⇄", "nothing orders writer and reader"},
+    {"?", "not promised by the rules, but no run was wrong: only hardware could tell"}};
 
 std::string step_text(size_t step) {
   return step == Judgement::kNoStep ? "host" : std::to_string(step);
@@ -46,47 +27,11 @@ std::string step_text(size_t step) {
 
 }  // namespace
 
-std::string_view name_of(TimeKind kind) noexcept { return name_in(kTimeKinds, kind); }
-std::string_view name_of(TimingMode mode) noexcept { return name_in(kTimingModes, mode); }
-std::string_view name_of(Position position) noexcept { return name_in(kPositions, position); }
-std::string_view name_of(Verdict verdict) noexcept { return name_in(kVerdicts, verdict); }
-
-template <>
-std::optional<TimeKind> named(std::string_view name) noexcept {
-  return named_in(kTimeKinds, name);
-}
-template <>
-std::optional<TimingMode> named(std::string_view name) noexcept {
-  return named_in(kTimingModes, name);
-}
-template <>
-std::optional<Position> named(std::string_view name) noexcept {
-  return named_in(kPositions, name);
-}
-template <>
-std::optional<Verdict> named(std::string_view name) noexcept {
-  return named_in(kVerdicts, name);
-}
-template <>
-std::optional<aql::FenceScope> named(std::string_view name) noexcept {
-  for (const aql::FenceScope scope :
-       {aql::FenceScope::none, aql::FenceScope::agent, aql::FenceScope::system})
-    if (aql::scope_name(scope) == name) return scope;
-  return std::nullopt;
-}
-
 const char* sign_of(Verdict verdict) noexcept {
-  switch (verdict) {
-    case Verdict::correct:
-      return "✓";
-    case Verdict::stale:
-      return "✗";
-    case Verdict::unordered:
-      return "⇄";
-    case Verdict::unknown:
-      break;
-  }
-  return "?";
+  return kVerdictWords[static_cast<size_t>(verdict)].sign;
+}
+std::string_view meaning_of(Verdict verdict) noexcept {
+  return kVerdictWords[static_cast<size_t>(verdict)].meaning;
 }
 
 std::string flags_label(aql::HeaderFlags flags) {
@@ -100,20 +45,6 @@ std::string verdict_text(const Judgement& judgement) {
   if (judgement.writer != Judgement::kNoStep || judgement.reader != Judgement::kNoStep)
     text += ' ' + step_text(judgement.writer) + '>' + step_text(judgement.reader);
   return text;
-}
-
-std::string_view meaning_of(Verdict verdict) noexcept {
-  switch (verdict) {
-    case Verdict::correct:
-      return "promised by the rules, and right in every run";
-    case Verdict::stale:
-      return "ordered, but a fence between writer and reader is missing or too narrow";
-    case Verdict::unordered:
-      return "nothing orders writer and reader";
-    case Verdict::unknown:
-      return "not promised by the rules, but no run was wrong: only hardware could tell";
-  }
-  return "undefined";
 }
 
 bool timed(const Times& times) noexcept {

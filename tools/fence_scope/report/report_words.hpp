@@ -3,7 +3,8 @@
 // Thread safety: pure functions.
 #pragma once
 
-#include <optional>
+#include <algorithm>
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -13,26 +14,40 @@
 
 namespace uptempo::fence_scope {
 
-std::string_view name_of(TimeKind kind) noexcept;    // "hardware", "virtual_gpu"
-std::string_view name_of(TimingMode mode) noexcept;  // "none", "batch", "each"
-std::string_view name_of(Position position) noexcept;
-std::string_view name_of(Verdict verdict) noexcept;
+// The values of an enumeration, by their names in reports and options.
+template <class Enum>
+extern const std::map<std::string, Enum> kByName;
+template <>
+inline const std::map<std::string, TimeKind> kByName<TimeKind>{
+    {"hardware", TimeKind::hardware}, {"virtual_gpu", TimeKind::virtual_gpu}};
+template <>
+inline const std::map<std::string, TimingMode> kByName<TimingMode>{
+    {"none", TimingMode::none}, {"batch", TimingMode::batch}, {"each", TimingMode::each}};
+template <>
+inline const std::map<std::string, Position> kByName<Position>{{"all", Position::all},
+                                                               {"first", Position::first},
+                                                               {"interior", Position::interior},
+                                                               {"last", Position::last}};
+template <>
+inline const std::map<std::string, Verdict> kByName<Verdict>{{"correct", Verdict::correct},
+                                                             {"stale", Verdict::stale},
+                                                             {"unordered", Verdict::unordered},
+                                                             {"unknown", Verdict::unknown}};
+template <>
+inline const std::map<std::string, aql::FenceScope> kByName<aql::FenceScope>{
+    {"none", aql::FenceScope::none},
+    {"agent", aql::FenceScope::agent},
+    {"system", aql::FenceScope::system}};
+
+// The name of a value that `kByName` holds.
+template <class Enum>
+const std::string& name_of(Enum value) {
+  return std::ranges::find_if(kByName<Enum>, [=](const auto& each) { return each.second == value; })
+      ->first;
+}
+
 // A sign in UTF-8 for readers who do not see the colour: "✓".
 const char* sign_of(Verdict verdict) noexcept;
-
-// The value of that name, or no value.
-template <class Enum>
-std::optional<Enum> named(std::string_view name) noexcept;
-template <>
-std::optional<TimeKind> named(std::string_view name) noexcept;
-template <>
-std::optional<TimingMode> named(std::string_view name) noexcept;
-template <>
-std::optional<Position> named(std::string_view name) noexcept;
-template <>
-std::optional<Verdict> named(std::string_view name) noexcept;
-template <>
-std::optional<aql::FenceScope> named(std::string_view name) noexcept;
 
 // for example "barrier, acquire agent, release none" or "no barrier, ...". The label of cells that
 // differ in their flags only.

@@ -39,13 +39,13 @@ void narrow(aql::HeaderFlags& flags, const std::string& part, const std::string&
   if (part == "barrier")
     flags.barrier = aql::Barrier::off;
   else
-    (part == "acquire" ? flags.acquire : flags.release) = named<aql::FenceScope>(to).value();
+    (part == "acquire" ? flags.acquire : flags.release) = kByName<aql::FenceScope>.at(to);
 }
 
 aql::HeaderFlags flags_of(const ordered_json& header) {
   return {.barrier = header.at("barrier").get<bool>() ? aql::Barrier::on : aql::Barrier::off,
-          .acquire = named<aql::FenceScope>(header.at("acquire").get<std::string>()).value(),
-          .release = named<aql::FenceScope>(header.at("release").get<std::string>()).value()};
+          .acquire = kByName<aql::FenceScope>.at(header.at("acquire").get<std::string>()),
+          .release = kByName<aql::FenceScope>.at(header.at("release").get<std::string>())};
 }
 
 }  // namespace
