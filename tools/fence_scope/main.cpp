@@ -1,9 +1,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "tools/fence_scope/commands.hpp"
 #include "tools/fence_scope/report/report_json.hpp"
+#include "tools/fence_scope/run/vgpu_process.hpp"
 #include "tools/fence_scope/sequence_options.hpp"
 #include "tools/fence_scope/trace/run_trace.hpp"
 #include "tools/fence_scope/verdict/checker_advice.hpp"
@@ -71,9 +73,9 @@ support::ExitCode list(const Commands& commands) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (const auto status = run_judge_process(argc, argv)) return *status;
-  if (const auto status = run_trace_process(argc, argv)) return *status;
-  if (const auto status = run_advice_process(argc, argv)) return *status;
+  if (const auto status = run_task(
+          argc, argv, {{kJudgeTask, run_cases}, {kTraceTask, trace_case}, {kAdviceTask, advise}}))
+    return *status;
   support::CommandLine app(
       "fence_scope",
       "Finds the barrier bits and fence scopes that a sequence of dispatches needs, and their "

@@ -116,6 +116,11 @@ class Bench {
   std::unique_ptr<Impl> impl_;
 };
 
+// Whether the place is in this range.
+inline bool holds(const Access& range, const Bench::Place& place) noexcept {
+  return range.buffer == place.buffer && place.byte >= range.begin &&
+         place.byte - range.begin < range.bytes;
+}
 // "'add'", "'add' waits", "gate", "closing packet".
 std::string in_words(const Bench::Packet& packet, const Sequence& sequence);
 // Flags of the packets that the bench adds.

@@ -1,11 +1,12 @@
-// Executes this program in another process under uptempo-vgpu, and the functions that such a
-// process uses to query its device.
+// Executes a task of this program in another process under uptempo-vgpu, and the functions that such
+// a process uses to query its device.
 //
-// The process's first argument names its kind; the other arguments describe its task. main() calls
-// the function of each kind before anything else (run_judge_process(), run_trace_process()).
+// The process's first argument names its task, the second one the file with its cases; the others
+// are the task's own.
 #pragma once
 
 #include <array>
+#include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <span>
@@ -32,13 +33,16 @@ struct OutOfTime : std::runtime_error {
 // has then ended.
 // Thread safety: one thread at a time.
 nlohmann::ordered_json run_under_vgpu(const std::vector<std::string>& launcher_options,
+                                      const char* task, std::span<const Case> cases,
                                       const std::vector<std::string>& arguments,
                                       std::optional<double> seconds = std::nullopt);
 
-// Cases are passed to the process in a file. Both throw std::runtime_error naming a file that
-// cannot be written or read.
-void write_case_file(const std::string& file, std::span<const Case> cases);
-Cases read_case_file(const std::string& file);
+// What such a process does with its cases and other arguments. Returns the JSON to print.
+using Task = nlohmann::ordered_json (*)(const Cases& cases,
+                                        const std::vector<std::string>& arguments);
+// The process's exit code; no value unless run_under_vgpu() has started this process for one of the
+// tasks, by name. main() calls it before anything else.
+std::optional<int> run_task(int argc, char** argv, const std::map<std::string, Task>& tasks);
 
 // The virtual GPU's counts for this process; no value on hardware.
 std::optional<uptempo_vgpu_device_counts> device_counts();

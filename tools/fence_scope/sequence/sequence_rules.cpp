@@ -167,10 +167,6 @@ class Translation {
   std::vector<size_t> buffer_of_;             // [cell]
 };
 
-std::string name_of(size_t step, const Sequence& sequence) {
-  return step == kHost ? "the host" : fmt::format("'{}' ({})", sequence.steps[step].name, step);
-}
-
 bool has(const std::vector<Hazard>& hazards, const Hazard& wanted) {
   return std::ranges::any_of(hazards, [&](const Hazard& hazard) {
     return hazard.earlier == wanted.earlier && hazard.later == wanted.later &&
@@ -207,6 +203,10 @@ const Hazard* worst_of(const std::vector<Hazard>& hazards) noexcept {
   };
   const auto worst = std::ranges::min_element(hazards, {}, rank);
   return worst == hazards.end() ? nullptr : &*worst;
+}
+
+std::string name_of(size_t step, const Sequence& sequence) {
+  return step == kHost ? "the host" : fmt::format("'{}' ({})", sequence.steps[step].name, step);
 }
 
 std::string in_words(const Hazard& hazard, const Sequence& sequence, const Headers& headers) {

@@ -44,6 +44,8 @@ std::vector<Hazard> hazards_of(const Sequence& sequence, const Headers& headers)
 // harmless, early before late. Null if there is none.
 const Hazard* worst_of(const std::vector<Hazard>& hazards) noexcept;
 
+// "'pass 1.1' (2)"; "the host" for kNoStep.
+std::string name_of(size_t step, const Sequence& sequence);
 // "'pass 1.1' (2) reads what 'pass 1.0' (1) wrote to keys, and nothing releases it in between".
 std::string in_words(const Hazard& hazard, const Sequence& sequence, const Headers& headers);
 

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <iostream>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
@@ -21,9 +20,6 @@ namespace {
 using nlohmann::ordered_json;
 using support::TraceRun;
 using Role = Bench::Packet::Role;
-
-// Arguments CASE TRACE: the file of the case, and the device's trace.
-constexpr const char* kTraceOption = "--trace-case";
 
 constexpr size_t kNothing = ~size_t{0};
 
@@ -100,32 +96,9 @@ void keep(TraceRun& trace, const std::vector<bool>& kept) {
   for (TraceRun::Copy& copy : trace.copies) renumber(copy);
 }
 
-bool holds(const Access& range, const std::optional<Bench::Place>& place) {
-  return place && place->buffer == range.buffer && place->byte >= range.begin &&
-         place->byte - range.begin < range.bytes;
-}
-
-// ---- in a process under uptempo-vgpu
-
 uint64_t monotonic_ns() {
   return static_cast<uint64_t>(
       std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count());
-}
-
-TraceRun trace_of_process(const std::string& case_file, const std::string& trace_file) {
-  const Cases cases = read_case_file(case_file);
-  const Runtime runtime;
-  const Agent gpu = runtime.gpu();
-  Bench bench(gpu, cases.sequences.at(0));
-  Recorded recorded{.queues = device_numbers(bench),
-                    .place_of = [&](uint64_t address) { return bench.place_of(address); }};
-  bench.watch([&] { recorded.begin_ns = monotonic_ns(); },
-              [&] { recorded.end_ns = monotonic_ns(); });
-  const Bench::Run run = bench.run(cases.cases.at(0).headers, Release::ungated);
-  recorded.lines = support::trace_of_vgpu(support::read_input(trace_file), trace_file);
-  TraceRun trace = trace_of_recorded(bench.sequence(), run, recorded);
-  trace.device = support::Device{.runtime = runtime, .gpu = gpu, .is_virtual = true}.name();
-  return trace;
 }
 
 }  // namespace
@@ -196,8 +169,8 @@ TraceRun trace_of_recorded(const Sequence& sequence, const Bench::Run& run,
     const auto from = recorded.place_of(*line.from), to = recorded.place_of(*line.to);
     for (size_t step = 0; step < sequence.steps.size(); ++step) {
       const Step& copy = sequence.steps[step];
-      if (copy.kind != Step::Kind::copy || !holds(copy.from, from) || !holds(copy.to, to) ||
-          copied[step] >= copy.to.bytes)
+      if (copy.kind != Step::Kind::copy || !from || !to || !holds(copy.from, *from) ||
+          !holds(copy.to, *to) || copied[step] >= copy.to.bytes)
         continue;
       if (copied[step] == 0) {
         steps.copy[step] = trace.copies.size();
@@ -241,20 +214,24 @@ ordered_json trace_of_case(const support::Device& device, const Case& one,
     return support::trace_json(trace);
   }
   const test::TemporaryDirectory directory;
-  const std::string file = directory.file("case"), trace = directory.file("trace.jsonl");
-  write_case_file(file, std::span(&one, 1));
-  return run_under_vgpu({"--trace", trace}, {kTraceOption, file, trace}, seconds);
+  const std::string trace = directory.file("trace.jsonl");
+  return run_under_vgpu({"--trace", trace}, kTraceTask, {&one, 1}, {trace}, seconds);
 }
 
-std::optional<int> run_trace_process(int argc, char** argv) {
-  if (argc != 4 || std::string_view(argv[1]) != kTraceOption) return std::nullopt;
-  try {
-    std::cout << support::trace_text(support::trace_json(trace_of_process(argv[2], argv[3])));
-    return 0;
-  } catch (const std::exception& error) {
-    std::cerr << error.what() << '\n';
-    return 1;
-  }
+ordered_json trace_case(const Cases& cases, const std::vector<std::string>& arguments) {
+  const std::string& file = arguments.at(0);
+  const Runtime runtime;
+  const Agent gpu = runtime.gpu();
+  Bench bench(gpu, cases.sequences.at(0));
+  Recorded recorded{.queues = device_numbers(bench),
+                    .place_of = [&](uint64_t address) { return bench.place_of(address); }};
+  bench.watch([&] { recorded.begin_ns = monotonic_ns(); },
+              [&] { recorded.end_ns = monotonic_ns(); });
+  const Bench::Run run = bench.run(cases.cases.at(0).headers, Release::ungated);
+  recorded.lines = support::trace_of_vgpu(support::read_input(file), file);
+  TraceRun trace = trace_of_recorded(bench.sequence(), run, recorded);
+  trace.device = support::Device{.runtime = runtime, .gpu = gpu, .is_virtual = true}.name();
+  return support::trace_json(trace);
 }
 
 }  // namespace uptempo::fence_scope

@@ -17,6 +17,8 @@
 #include <functional>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "tools/fence_scope/run/bench.hpp"
 #include "tools/fence_scope/sequence/case_message.hpp"
@@ -31,8 +33,9 @@ namespace uptempo::fence_scope {
 // Thread safety: one thread at a time.
 nlohmann::ordered_json trace_of_case(const support::Device& device, const Case& one,
                                      std::optional<double> seconds = std::nullopt);
-// No value unless trace_of_case() has started this process.
-std::optional<int> run_trace_process(int argc, char** argv);
+// The task of a process under uptempo-vgpu (run_task()). Argument TRACE: the device's trace.
+inline constexpr const char* kTraceTask = "--trace-case";
+nlohmann::ordered_json trace_case(const Cases& cases, const std::vector<std::string>& arguments);
 
 // The functions below are pure.
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <fstream>
-#include <iostream>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <vector>
@@ -16,24 +15,6 @@ namespace uptempo::fence_scope {
 namespace {
 
 using nlohmann::ordered_json;
-
-// Argument FILE: the file of the case.
-constexpr const char* kAdviceOption = "--opinion-case";
-
-// Prints where its packets were published. The checker writes its advice when the process ends.
-void run_case(const std::string& file) {
-  const Cases cases = read_case_file(file);
-  const Runtime runtime;
-  Bench bench(runtime.gpu(), cases.sequences.at(0));
-  const Bench::Run run = bench.run(cases.cases.at(0).headers, Release::gated);
-  ordered_json packets = ordered_json::array(), queues = ordered_json::array();
-  for (const Bench::Packet& packet : run.packets)
-    if (packet.role == Bench::Packet::Role::dispatch)
-      packets.push_back({packet.queue, packet.index, packet.step});
-  for (const std::optional<uint32_t>& number : device_numbers(bench))
-    queues.push_back(number.value());
-  std::cout << ordered_json{{"queues", queues}, {"packets", packets}}.dump() << '\n';
-}
 
 void narrow(aql::HeaderFlags& flags, const std::string& part, const std::string& to) {
   if (part == "barrier")
@@ -83,11 +64,10 @@ std::optional<Headers> narrowed(const Headers& planned, std::span<const std::str
 std::optional<Headers> advised_by_checker(const Sequence& sequence, const Headers& headers,
                                           std::optional<double> seconds) {
   const test::TemporaryDirectory directory;
-  const std::string file = directory.file("case"), report = directory.file("report.jsonl");
+  const std::string report = directory.file("report.jsonl");
   const Case one{.sequence = &sequence, .headers = headers};
-  write_case_file(file, {&one, 1});
   const ordered_json out = run_under_vgpu({"--check", "fences,advice", "--report", report},
-                                          {kAdviceOption, file}, seconds);
+                                          kAdviceTask, {&one, 1}, {}, seconds);
   Placement placement;
   for (size_t queue = 0; queue < placement.queues.size(); ++queue)
     placement.queues[queue] = out.at("queues").at(queue).get<uint32_t>();
@@ -102,15 +82,17 @@ std::optional<Headers> advised_by_checker(const Sequence& sequence, const Header
   return narrowed(headers, lines, placement);
 }
 
-std::optional<int> run_advice_process(int argc, char** argv) {
-  if (argc != 3 || std::string_view(argv[1]) != kAdviceOption) return std::nullopt;
-  try {
-    run_case(argv[2]);
-    return 0;
-  } catch (const std::exception& error) {
-    std::cerr << error.what() << '\n';
-    return 1;
-  }
+ordered_json advise(const Cases& cases, const std::vector<std::string>&) {
+  const Runtime runtime;
+  Bench bench(runtime.gpu(), cases.sequences.at(0));
+  const Bench::Run run = bench.run(cases.cases.at(0).headers, Release::gated);
+  ordered_json packets = ordered_json::array(), queues = ordered_json::array();
+  for (const Bench::Packet& packet : run.packets)
+    if (packet.role == Bench::Packet::Role::dispatch)
+      packets.push_back({packet.queue, packet.index, packet.step});
+  for (const std::optional<uint32_t>& number : device_numbers(bench))
+    queues.push_back(number.value());
+  return {{"queues", queues}, {"packets", packets}};
 }
 
 }  // namespace uptempo::fence_scope

@@ -5,11 +5,13 @@
 // Thread safety: pure functions, except where noted.
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
-#include "tools/fence_scope/sequence/sequence.hpp"
+#include "tools/fence_scope/sequence/case_message.hpp"
 #include "tools/fence_scope/verdict/findings.hpp"
 
 namespace uptempo::fence_scope {
@@ -26,8 +28,9 @@ std::optional<Headers> narrowed(const Headers& planned, std::span<const std::str
 std::optional<Headers> advised_by_checker(const Sequence& sequence, const Headers& headers,
                                           std::optional<double> seconds = std::nullopt);
 
-// No value unless advised_by_checker() has started this process. main() calls it before anything
-// else.
-std::optional<int> run_advice_process(int argc, char** argv);
+// The task of that process (run_task()): prints where the packets of one run were published. The
+// checker writes its advice when the process ends.
+inline constexpr const char* kAdviceTask = "--opinion-case";
+nlohmann::ordered_json advise(const Cases& cases, const std::vector<std::string>& arguments);
 
 }  // namespace uptempo::fence_scope

@@ -18,11 +18,6 @@ bool contains(const std::vector<size_t>& steps, size_t step) {
   return std::ranges::find(steps, step) != steps.end();
 }
 
-bool holds(const Access& range, const Bench::Place& place) {
-  return range.buffer == place.buffer && place.byte >= range.begin &&
-         place.byte - range.begin < range.bytes;
-}
-
 // Copies that touch the byte; and the host, for which the bench also copies.
 std::vector<size_t> copies_at(const std::optional<Bench::Place>& place, bool writes,
                               const Sequence& sequence) {
@@ -50,10 +45,6 @@ std::vector<size_t> steps_of(const json& side, bool writes,
     return each.queue == number - placement.queues.begin() && each.index == index;
   });
   return {packet == placement.packets.end() ? kHost : packet->step};
-}
-
-std::string name_of(size_t step, const Sequence& sequence) {
-  return step == kHost ? "the host" : fmt::format("'{}' ({})", sequence.steps[step].name, step);
 }
 
 bool declares(size_t number, const Bench::Place& place, bool writes, const Sequence& sequence) {

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <fstream>
-#include <iostream>
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
@@ -20,9 +19,6 @@ namespace uptempo::fence_scope {
 namespace {
 
 using nlohmann::ordered_json;
-
-// Arguments FILE RUNS [REPORT]: the cases, the number of runs of each, and the checker's report.
-constexpr const char* kJudgeOption = "--judge-cases";
 
 // ---- in a process under uptempo-vgpu
 
@@ -99,41 +95,6 @@ ordered_json findings_in(const std::vector<std::string>& lines, const Sequence& 
   return out;
 }
 
-void run_cases(const std::string& file, uint32_t runs, const std::string& report) {
-  const Cases cases = read_case_file(file);
-  const Runtime runtime;
-  NewLines reported(report);
-  ordered_json out = ordered_json::array();
-  for (size_t number = 0; number < cases.cases.size(); ++number) out.push_back(nullptr);
-  for (size_t number = 0; number < cases.sequences.size(); ++number) {
-    Bench bench(runtime.gpu(), cases.sequences[number]);
-    const std::array<std::optional<uint32_t>, 2> queues = device_numbers(bench);
-    (void)reported.take();  // of the reference run: none, since it waits for each step
-    for (size_t i = 0; i < cases.cases.size(); ++i) {
-      if (cases.cases[i].sequence != number) continue;
-      uptempo_vgpu_device_counts before{};
-      Lines lines;
-      bench.watch([&] { before = device_counts().value(); },
-                  [&] { lines.add(before, device_counts().value()); });
-      Placement placement{.queues = queues,
-                          .place_of = [&](uint64_t at) { return bench.place_of(at); }};
-      uint32_t wrong = 0;
-      for (uint32_t run = 0; run < runs; ++run) {
-        Bench::Run one =
-            bench.run(cases.cases[i].headers, run % 2 == 0 ? Release::gated : Release::ungated);
-        wrong += one.correct ? 0 : 1;
-        placement.packets.insert(placement.packets.end(), one.packets.begin(), one.packets.end());
-      }
-      out[i] = {{"findings", findings_in(reported.take(), bench.sequence(), placement)},
-                {"wrong", wrong},
-                {"l1", lines.l1_invalidated / runs},
-                {"l2", lines.l2_invalidated / runs},
-                {"back", lines.l2_written_back / runs}};
-    }
-  }
-  std::cout << out.dump() << '\n';
-}
-
 // ---- in the calling program
 
 Verdict verdict_of(bool complaint, bool unordered, bool possible, uint32_t wrong_runs) {
@@ -207,9 +168,7 @@ std::vector<Evidence> gather_evidence(std::span<const Case> cases, const JudgeOp
     if (options.progress) options.progress(what);
   };
   const test::TemporaryDirectory directory;
-  const std::string file = directory.file("cases"), report = directory.file("report.jsonl"),
-                    runs = std::to_string(options.runs);
-  write_case_file(file, cases);
+  const std::string report = directory.file("report.jsonl"), runs = std::to_string(options.runs);
   std::vector<Evidence> all(cases.size());
   // No value if there was no time.
   const auto run = [&](const std::string& name, const std::vector<std::string>& launcher_options,
@@ -217,7 +176,7 @@ std::vector<Evidence> gather_evidence(std::span<const Case> cases, const JudgeOp
     report_progress(name);
     const auto left = options.seconds_left ? options.seconds_left() : std::nullopt;
     try {
-      return run_under_vgpu(launcher_options, arguments, left);
+      return run_under_vgpu(launcher_options, kJudgeTask, cases, arguments, left);
     } catch (const OutOfTime&) {
       if (options.left_out) options.left_out(name);
       return std::nullopt;
@@ -225,8 +184,8 @@ std::vector<Evidence> gather_evidence(std::span<const Case> cases, const JudgeOp
       return std::nullopt;
     }
   };
-  const auto checked = run("fence checker", {"--check", "fences,hsa,repeated", "--report", report},
-                           {kJudgeOption, file, runs, report});
+  const auto checked =
+      run("fence checker", {"--check", "fences,hsa,repeated", "--report", report}, {runs, report});
   for (size_t i = 0; checked && i < all.size(); ++i) {
     all[i].checked = true;
     for (const ordered_json& one : checked->at(i).at("findings"))
@@ -234,7 +193,7 @@ std::vector<Evidence> gather_evidence(std::span<const Case> cases, const JudgeOp
   }
   for (uint32_t seed = 1; seed <= options.seeds; ++seed) {
     const auto outcomes = run(fmt::format("seed {} of {}", seed, options.seeds),
-                              {"--incoherent", std::to_string(seed)}, {kJudgeOption, file, runs});
+                              {"--incoherent", std::to_string(seed)}, {runs});
     for (size_t i = 0; outcomes && i < all.size(); ++i) {
       const ordered_json& one = outcomes->at(i);
       all[i].runs += options.runs;
@@ -248,15 +207,39 @@ std::vector<Evidence> gather_evidence(std::span<const Case> cases, const JudgeOp
   return all;
 }
 
-std::optional<int> run_judge_process(int argc, char** argv) {
-  if (argc < 4 || std::string_view(argv[1]) != kJudgeOption) return std::nullopt;
-  try {
-    run_cases(argv[2], static_cast<uint32_t>(std::stoul(argv[3])), argc > 4 ? argv[4] : "");
-    return 0;
-  } catch (const std::exception& error) {
-    std::cerr << error.what() << '\n';
-    return 1;
+ordered_json run_cases(const Cases& cases, const std::vector<std::string>& arguments) {
+  const auto runs = static_cast<uint32_t>(std::stoul(arguments.at(0)));
+  const Runtime runtime;
+  NewLines reported(arguments.size() > 1 ? arguments[1] : "");
+  ordered_json out = ordered_json::array();
+  for (size_t number = 0; number < cases.cases.size(); ++number) out.push_back(nullptr);
+  for (size_t number = 0; number < cases.sequences.size(); ++number) {
+    Bench bench(runtime.gpu(), cases.sequences[number]);
+    const std::array<std::optional<uint32_t>, 2> queues = device_numbers(bench);
+    (void)reported.take();  // of the reference run: none, since it waits for each step
+    for (size_t i = 0; i < cases.cases.size(); ++i) {
+      if (cases.cases[i].sequence != number) continue;
+      uptempo_vgpu_device_counts before{};
+      Lines lines;
+      bench.watch([&] { before = device_counts().value(); },
+                  [&] { lines.add(before, device_counts().value()); });
+      Placement placement{.queues = queues,
+                          .place_of = [&](uint64_t at) { return bench.place_of(at); }};
+      uint32_t wrong = 0;
+      for (uint32_t run = 0; run < runs; ++run) {
+        Bench::Run one =
+            bench.run(cases.cases[i].headers, run % 2 == 0 ? Release::gated : Release::ungated);
+        wrong += one.correct ? 0 : 1;
+        placement.packets.insert(placement.packets.end(), one.packets.begin(), one.packets.end());
+      }
+      out[i] = {{"findings", findings_in(reported.take(), bench.sequence(), placement)},
+                {"wrong", wrong},
+                {"l1", lines.l1_invalidated / runs},
+                {"l2", lines.l2_invalidated / runs},
+                {"back", lines.l2_written_back / runs}};
+    }
   }
+  return out;
 }
 
 }  // namespace uptempo::fence_scope

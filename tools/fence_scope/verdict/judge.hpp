@@ -16,13 +16,13 @@
 // access, or rules or checker are wrong. It also says if the checker did not see the pair of the
 // rules.
 //
-// The processes execute this program. main() calls run_judge_process() before anything else:
-//   if (const auto status = run_judge_process(argc, argv)) return *status;
+// The processes execute this program, whose main() calls run_task() before anything else.
 //
 // Thread safety: pure functions, except where noted.
 #pragma once
 
 #include <functional>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <span>
 #include <string>
@@ -66,7 +66,9 @@ struct JudgeOptions {
 std::vector<Evidence> gather_evidence(std::span<const Case> cases,
                                       const JudgeOptions& options = {});
 
-// No value unless gather_evidence() has started this process.
-std::optional<int> run_judge_process(int argc, char** argv);
+// The task of those processes (run_task()). Arguments RUNS [REPORT]: the number of runs of each
+// case, and the checker's report.
+inline constexpr const char* kJudgeTask = "--judge-cases";
+nlohmann::ordered_json run_cases(const Cases& cases, const std::vector<std::string>& arguments);
 
 }  // namespace uptempo::fence_scope

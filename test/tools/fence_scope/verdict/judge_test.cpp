@@ -6,6 +6,7 @@
 #include <random>
 
 #include "test/support/catch.hpp"
+#include "tools/fence_scope/run/vgpu_process.hpp"
 #include "tools/fence_scope/sequence/case_message.hpp"
 #include "tools/fence_scope/sequence/sequence_rules.hpp"
 #include "tools/fence_scope/sequence/workloads.hpp"
@@ -341,6 +342,6 @@ TEST_CASE("rules and checker agree about each pair, for random changes to a work
 // Runs before Catch2's main(), through the linker's option --wrap=main.
 extern "C" int __real_main(int argc, char** argv);
 extern "C" int __wrap_main(int argc, char** argv) {
-  if (const auto status = run_judge_process(argc, argv)) return *status;
+  if (const auto status = run_task(argc, argv, {{kJudgeTask, run_cases}})) return *status;
   return __real_main(argc, argv);
 }
