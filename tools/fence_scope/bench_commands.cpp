@@ -9,12 +9,12 @@
 #include <nlohmann/json.hpp>
 
 #include <uptempo/runtime/error.hpp>
-#include "tools/fence_scope/commands.hpp"
+#include "tools/fence_scope/command_line.hpp"
 #include "tools/fence_scope/experiment.hpp"
 #include "tools/fence_scope/report/report_packets.hpp"
 #include "tools/fence_scope/report/report_table.hpp"
 #include "tools/fence_scope/report/report_words.hpp"
-#include "tools/fence_scope/run/dry_run.hpp"
+#include "tools/fence_scope/run/run_packets.hpp"
 #include "tools/fence_scope/run/vgpu_process.hpp"
 #include "tools/fence_scope/sequence_options.hpp"
 #include "tools/fence_scope/session.hpp"
@@ -99,11 +99,6 @@ nlohmann::ordered_json trace_of(const support::Device& device, const Sequence& s
   return document;
 }
 
-Choices choices_of(const Sequence& sequence) {
-  return {everywhere(sequence), plan(sequence).headers};
-}
-Choices choices_of(const Bench& bench) { return {bench.everywhere(), bench.planned()}; }
-
 support::ExitCode list(std::vector<Cell> cells, const BenchOptions& options) {
   keep_matching(cells, options.filter);
   support::print("Workloads:\n" + list_of_workloads() + "\nCells of this command:\n");
@@ -146,16 +141,16 @@ Method method_of(const BenchOptions& options, const Invocation& call) {
 // Returns the seconds of the run that are left; no value: any number.
 using SecondsLeft = std::function<std::optional<double>()>;
 
-// Runs the cells of one sequence. `cells_of(sequence, choices)` creates them; `add(report, bench,
+// Runs the cells of one sequence. `cells_of(sequence, planned)` creates them; `add(report, bench,
 // device, left)` adds further results to the report.
 template <class CellsOf, class Add>
 support::ExitCode run_cells(const char* command, const BenchOptions& options,
                             const Invocation& call, CellsOf&& cells_of, Add&& add) {
   require_traceable(options, call.files);
   const Sequence sequence = sequence_of(options.sequence_options, call.files.program);
-  if (options.list) return list(cells_of(sequence, choices_of(sequence)), options);
+  if (options.list) return list(cells_of(sequence, plan(sequence).headers), options);
   if (options.dry_run) {
-    print_packets(sequence, cells_of(sequence, choices_of(sequence)), options.filter);
+    print_packets(sequence, cells_of(sequence, plan(sequence).headers), options.filter);
     return support::exit_ok;
   }
 
@@ -164,7 +159,7 @@ support::ExitCode run_cells(const char* command, const BenchOptions& options,
   const Method method = method_of(options, call);
   Session session(device, options.timing, options.profile, method);
   const Bench& bench = session.add(sequence, kWholeShare);
-  std::vector<Cell> cells = cells_of(sequence, choices_of(bench));
+  std::vector<Cell> cells = cells_of(sequence, bench.plan().headers);
   keep_matching(cells, options.filter);
 
   if (!options.cell.empty()) (void)cell_to_trace(cells, options.cell);
@@ -197,8 +192,8 @@ support::ExitCode run_cells(const char* command, const BenchOptions& options,
 support::ExitCode run_scopes(const ScopesOptions& options, const Invocation& call) {
   return run_cells(
       "scopes", options, call,
-      [&](const Sequence& sequence, const Choices& choices) {
-        return scopes_cells(sequence, choices, options.positions);
+      [&](const Sequence& sequence, const Headers& planned) {
+        return scopes_cells(sequence, planned, options.positions);
       },
       [](Report&, const Bench&, const support::Device&, const SecondsLeft&) {});
 }
@@ -210,7 +205,7 @@ void add_packets(Report& report, const Bench& bench, const support::Device& devi
     support::Progress progress;
     progress.show("fence checker's advice");
     try {
-      checker = advised_by_checker(bench.sequence(), bench.planned(), left());
+      checker = advised_by_checker(bench.sequence(), bench.plan().headers, left());
       if (!checker)
         report.warnings.push_back(
             "the fence checker gave no advice, because the sequence is too long for it");
@@ -285,7 +280,7 @@ support::ExitCode run_sweep(const SweepOptions& options, const Invocation& call)
   if (options.list || options.dry_run) {  // working sets as on a gfx90a, whose L2 has 8 MiB
     std::vector<Cell> all;
     for (const Sequence& sequence : sweep_points(options, uint64_t{8} << 20, left_out)) {
-      std::vector<Cell> cells = comparison_cells(sequence, choices_of(sequence));
+      std::vector<Cell> cells = comparison_cells(sequence, plan(sequence).headers);
       if (options.list)
         std::ranges::move(cells, std::back_inserter(all));
       else
@@ -303,7 +298,7 @@ support::ExitCode run_sweep(const SweepOptions& options, const Invocation& call)
     try {
       description = sequence.description;
       const Bench& bench = session.add(sequence, added == 0 ? kWholeShare : kSetUpShare);
-      std::vector<Cell> cells = comparison_cells(sequence, choices_of(bench));
+      std::vector<Cell> cells = comparison_cells(sequence, bench.plan().headers);
       keep_matching(cells, options.filter);
       session.add_cells(std::move(cells));
       ++added;

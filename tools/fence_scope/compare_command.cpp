@@ -2,7 +2,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "tools/fence_scope/commands.hpp"
+#include "tools/fence_scope/command_line.hpp"
 #include "tools/fence_scope/report/compare.hpp"
 #include "tools/fence_scope/report/report_json.hpp"
 #include "tools/fence_scope/report/report_table.hpp"

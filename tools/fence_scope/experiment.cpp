@@ -41,9 +41,9 @@ Cell cell_of(const Sequence& sequence, std::string label, Headers headers) {
   return cell;
 }
 
-Cell baseline_of(const Sequence& sequence, const Choices& choices) {
+Cell baseline_of(const Sequence& sequence) {
   constexpr aql::HeaderFlags flags{Barrier::on, FenceScope::system, FenceScope::system};
-  Cell cell = cell_of(sequence, flags_label(flags), choices.everywhere);
+  Cell cell = cell_of(sequence, flags_label(flags), everywhere(sequence));
   cell.flags = flags;
   cell.baseline = true;
   return cell;
@@ -220,23 +220,10 @@ std::vector<size_t> steps_at(const Sequence& sequence, Position position) {
   return steps;
 }
 
-FenceCost cost_of(const Sequence& sequence, const Headers& headers) {
-  FenceCost cost;
-  for (const size_t step : steps_at(sequence, Position::all)) {
-    const aql::HeaderFlags& flags = headers[step];
-    for (const FenceScope scope : {flags.acquire, flags.release}) {
-      cost.system_fences += scope == FenceScope::system;
-      cost.agent_fences += scope == FenceScope::agent;
-    }
-    cost.barrier_bits += flags.barrier == Barrier::on;
-  }
-  return cost;
-}
-
-std::vector<Cell> scopes_cells(const Sequence& sequence, const Choices& choices,
+std::vector<Cell> scopes_cells(const Sequence& sequence, const Headers& planned,
                                std::span<const Position> positions) {
-  std::vector<Cell> cells{baseline_of(sequence, choices)};
-  bool has_plan = same_headers(sequence, choices.everywhere, choices.planned);
+  std::vector<Cell> cells{baseline_of(sequence)};
+  bool has_plan = same_headers(sequence, everywhere(sequence), planned);
   for (const Position position : positions) {
     const std::vector<size_t> steps = steps_at(sequence, position);
     if (steps.empty())
@@ -244,25 +231,25 @@ std::vector<Cell> scopes_cells(const Sequence& sequence, const Choices& choices,
           "{}: no packet is {}; choose another --position or more kernels", sequence.name,
           position == Position::interior ? "between the first and the last" : name_of(position)));
     for (const aql::HeaderFlags& flags : all_flags()) {
-      Headers headers = choices.planned;
+      Headers headers = planned;
       for (const size_t step : steps) headers[step] = flags;
-      has_plan = has_plan || same_headers(sequence, headers, choices.planned);
+      has_plan = has_plan || same_headers(sequence, headers, planned);
       cells.push_back(cell_of(sequence, flags_label(flags), std::move(headers)));
       cells.back().position = position;
       cells.back().flags = flags;
     }
   }
-  if (!has_plan) cells.push_back(cell_of(sequence, "as planned", choices.planned));
+  if (!has_plan) cells.push_back(cell_of(sequence, "as planned", planned));
   return cells;
 }
 
-std::vector<Cell> comparison_cells(const Sequence& sequence, const Choices& choices) {
-  Headers agent = choices.everywhere;
+std::vector<Cell> comparison_cells(const Sequence& sequence, const Headers& planned) {
+  Headers agent = everywhere(sequence);
   for (const size_t step : steps_at(sequence, Position::interior))
     agent[step] = {Barrier::on, FenceScope::agent, FenceScope::agent};
-  std::vector<Cell> cells{baseline_of(sequence, choices),
+  std::vector<Cell> cells{baseline_of(sequence),
                           cell_of(sequence, "agent in between", std::move(agent)),
-                          cell_of(sequence, "as planned", choices.planned)};
+                          cell_of(sequence, "as planned", planned)};
   cells[0].label = "system everywhere";
   return cells;
 }

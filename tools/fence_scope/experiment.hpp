@@ -17,12 +17,6 @@
 
 namespace uptempo::fence_scope {
 
-// The two reference choices: barrier bit and system scopes on every packet (Bench::everywhere()),
-// and the engine's plan (Bench::planned()).
-struct Choices {
-  Headers everywhere, planned;
-};
-
 // Both settings of the barrier bit, each with acquire and release of none, agent and system: 18.
 std::vector<aql::HeaderFlags> all_flags();
 
@@ -30,20 +24,16 @@ std::vector<aql::HeaderFlags> all_flags();
 // dispatch of a queue is both first and last.
 std::vector<size_t> steps_at(const Sequence& sequence, Position position);
 
-// Cost of all dispatches' headers, in the planner's order: system fences, barrier bits, agent
-// fences.
-FenceCost cost_of(const Sequence& sequence, const Headers& headers);
-
 // The cells of `scopes`: the baseline (barrier bit and system scopes on every packet); for each
-// position all_flags() on its packets, with the other packets as planned; and the plan, unless it
+// position all_flags() on its packets, with the other packets as `planned`; and the plan, unless it
 // is one of these. Throws support::UsageError for a position without packets.
-std::vector<Cell> scopes_cells(const Sequence& sequence, const Choices& choices,
+std::vector<Cell> scopes_cells(const Sequence& sequence, const Headers& planned,
                                std::span<const Position> positions);
 
 // Three headers for all packets: the baseline, "system everywhere"; "agent in between", the
 // baseline with agent scopes between the first and the last packet; and "as planned". The cells
 // hold the sequence's sizes.
-std::vector<Cell> comparison_cells(const Sequence& sequence, const Choices& choices);
+std::vector<Cell> comparison_cells(const Sequence& sequence, const Headers& planned);
 
 // A plan in the form of reports: the packets of each queue in order, with reasons. `checker`: the
 // headers that the fence checker considers sufficient, one per step; null if it was not asked.

@@ -6,7 +6,8 @@
 #include "samples/bitonic_sort/options.hpp"
 #include "samples/bitonic_sort/report.hpp"
 #include "samples/bitonic_sort/sorter.hpp"
-#include "tools/fence_scope/commands.hpp"
+#include "tools/fence_scope/command_line.hpp"
+#include "tools/fence_scope/report/report_words.hpp"
 #include "tools/fence_scope/run/profile.hpp"
 #include "tools/fence_scope/sequence/workloads.hpp"
 #include "tools/support/command_line.hpp"
@@ -78,16 +79,11 @@ void add_model(std::vector<Cell>& cells, const Profile& profile, const sort::Net
 // Empty without a model.
 std::string model_table(const std::vector<Cell>& cells) {
   if (!cells.front().model) return {};
-  const bool restated =
-      std::ranges::all_of(cells, [](const Cell& cell) { return cell.model->restated; });
   support::Table table({{"", support::Align::left}, {"model us per\niteration"}, {"\nspeed-up"}});
   for (const Cell& cell : cells)
     table.add_row({cell.label, fmt::format("{:.0f}", cell.model->us),
                    fmt::format("{:.2f}x", cells.front().model->us / cell.model->us)});
-  return fmt::format("\n{}\n\n{}",
-                     restated ? std::string(kRestatedHeading)
-                              : fmt::format("model {}: predicted", cells.front().model->profile),
-                     table.text());
+  return fmt::format("\n{}\n\n{}", model_text(*cells.front().model), table.text());
 }
 
 std::string conclusion_of(const sort::Report& report, const support::Device& device) {

@@ -1,7 +1,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "tools/fence_scope/commands.hpp"
+#include "tools/fence_scope/command_line.hpp"
 #include "tools/litmus/corpus.hpp"
 #include "tools/litmus/report.hpp"
 #include "tools/litmus/runner.hpp"

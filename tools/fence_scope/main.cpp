@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "tools/fence_scope/commands.hpp"
+#include "tools/fence_scope/command_line.hpp"
 #include "tools/fence_scope/report/report_json.hpp"
 #include "tools/fence_scope/run/vgpu_process.hpp"
 #include "tools/fence_scope/sequence_options.hpp"

@@ -1,7 +1,6 @@
 #include "tools/fence_scope/command_line.hpp"
 
 #include "test/support/catch.hpp"
-#include "tools/fence_scope/commands.hpp"
 
 using namespace uptempo;
 using namespace uptempo::fence_scope;

@@ -32,11 +32,25 @@ Sequence chain(size_t kernels) {
   return sequence;
 }
 
-Choices choices_for(size_t kernels) {
-  Choices choices{Headers(kernels, kSystemScopes), Headers(kernels, kAgentScopes)};
-  choices.planned.front().acquire = FenceScope::system;
-  choices.planned.back().release = FenceScope::system;
-  return choices;
+Headers planned_for(size_t kernels) {
+  Headers planned(kernels, kAgentScopes);
+  planned.front().acquire = FenceScope::system;
+  planned.back().release = FenceScope::system;
+  return planned;
+}
+
+// Cost of all dispatches' headers, in the planner's order.
+FenceCost cost_of(const Sequence& sequence, const Headers& headers) {
+  FenceCost cost;
+  for (const size_t step : steps_at(sequence, Position::all)) {
+    const aql::HeaderFlags& flags = headers[step];
+    for (const FenceScope scope : {flags.acquire, flags.release}) {
+      cost.system_fences += scope == FenceScope::system;
+      cost.agent_fences += scope == FenceScope::agent;
+    }
+    cost.barrier_bits += flags.barrier == Barrier::on;
+  }
+  return cost;
 }
 
 // Times and verdicts of a chain's cells, as a device would give them. Every packet needs the fences
@@ -102,7 +116,7 @@ std::vector<Cell> carried_out(std::vector<Cell> cells, TimeKind kind, bool model
 
 std::vector<Cell> interior_cells() {
   const Position interior[] = {Position::interior};
-  return scopes_cells(chain(5), choices_for(5), interior);
+  return scopes_cells(chain(5), planned_for(5), interior);
 }
 
 const Cell& recommended(const std::vector<Cell>& cells) {
@@ -134,11 +148,11 @@ TEST_CASE("the positions are the dispatches of each queue; a copy has none") {
 TEST_CASE(
     "scopes has a baseline and 18 cells per position, which differ from the plan only there") {
   const Position positions[] = {Position::first, Position::interior, Position::last};
-  const Choices choices = choices_for(5);
-  const std::vector<Cell> cells = scopes_cells(chain(5), choices, positions);
+  const Headers planned = planned_for(5);
+  const std::vector<Cell> cells = scopes_cells(chain(5), planned, positions);
   REQUIRE(cells.size() == 1 + 3 * 18);
   CHECK(cells[0].baseline);
-  CHECK(cells[0].headers == choices.everywhere);
+  CHECK(cells[0].headers == Headers(5, kSystemScopes));
   for (size_t i = 1; i < cells.size(); ++i) {
     const Cell& cell = cells[i];
     CHECK_FALSE(cell.baseline);
@@ -147,32 +161,32 @@ TEST_CASE(
     const std::vector<size_t> varied = steps_at(chain(5), cell.position);
     for (size_t step = 0; step < 5; ++step) {
       const bool varies = std::ranges::find(varied, step) != varied.end();
-      CHECK(cell.headers[step] == (varies ? cell.flags : choices.planned[step]));
+      CHECK(cell.headers[step] == (varies ? cell.flags : planned[step]));
     }
   }
 }
 
 TEST_CASE("the plan has a cell of its own if it is not one of the 18") {
-  Choices choices = choices_for(5);
+  Headers planned = planned_for(5);
   const Position interior[] = {Position::interior};
-  CHECK(scopes_cells(chain(5), choices, interior).size() == 1 + 18);
-  choices.planned[2].barrier = Barrier::off;
-  const std::vector<Cell> cells = scopes_cells(chain(5), choices, interior);
+  CHECK(scopes_cells(chain(5), planned, interior).size() == 1 + 18);
+  planned[2].barrier = Barrier::off;
+  const std::vector<Cell> cells = scopes_cells(chain(5), planned, interior);
   REQUIRE(cells.size() == 1 + 18 + 1);
   CHECK(cells.back().label == "as planned");
-  CHECK(cells.back().headers == choices.planned);
+  CHECK(cells.back().headers == planned);
 }
 
 TEST_CASE("a position without a packet is a usage error that names the sequence") {
   const Position interior[] = {Position::interior};
   const std::string error = error_of<support::UsageError>(
-      [&] { (void)scopes_cells(chain(2), choices_for(2), interior); });
+      [&] { (void)scopes_cells(chain(2), planned_for(2), interior); });
   CHECK(error.find("chain") != std::string::npos);
   CHECK(error.find("between the first and the last") != std::string::npos);
 }
 
 TEST_CASE("a cell has the number of kernels, the bytes of each and the working set of all") {
-  for (const Cell& cell : comparison_cells(chain(5), choices_for(5))) {
+  for (const Cell& cell : comparison_cells(chain(5), planned_for(5))) {
     CHECK(cell.kernels == 5);
     CHECK(cell.bytes_per_kernel == 4096);
     CHECK(cell.working_set_bytes == 8192);
@@ -215,8 +229,7 @@ TEST_CASE(
       CAPTURE(profile, workload);
       const Sequence sequence = make_workload(workload);
       const Position interior[] = {Position::interior};
-      std::vector<Cell> cells =
-          scopes_cells(sequence, {everywhere(sequence), plan(sequence).headers}, interior);
+      std::vector<Cell> cells = scopes_cells(sequence, plan(sequence).headers, interior);
       FakeDevice device{.sequence = sequence, .cells = cells};
       Instruments instruments = device.instruments();
       instruments.judge = [&](size_t i) { return judge(sequence, cells[i].headers); };
@@ -397,7 +410,7 @@ TEST_CASE("if no cell is correct, none is recommended") {
 TEST_CASE("each size of a sweep has its own baseline and recommendation") {
   std::vector<Cell> cells;
   for (const size_t kernels : {2u, 5u, 9u})
-    for (Cell& cell : comparison_cells(chain(kernels), choices_for(kernels)))
+    for (Cell& cell : comparison_cells(chain(kernels), planned_for(kernels)))
       cells.push_back(std::move(cell));
   const std::vector<Cell> done = carried_out(cells, TimeKind::virtual_gpu);
   CHECK(groups_of(done).size() == 3);

@@ -13,12 +13,10 @@
 #include <uptempo/stream/stream.hpp>
 #include "tools/fence_scope/run/bench_buffers.hpp"
 #include "tools/fence_scope/run/cache_spoiler.hpp"
-#include "tools/fence_scope/run/dry_run.hpp"
 #include "tools/fence_scope/run/kernarg_blocks.hpp"
 #include "tools/fence_scope/run/run_packets.hpp"
 #include "tools/fence_scope/run/run_queues.hpp"
 #include "tools/fence_scope/run/run_signals.hpp"
-#include "tools/fence_scope/run/step_dispatches.hpp"
 #include "tools/fence_scope/sequence/step_kernels.hpp"
 
 namespace uptempo::fence_scope {
@@ -32,6 +30,42 @@ uint64_t system_ns() {
   check(hsa_system_get_info(HSA_SYSTEM_INFO_TIMESTAMP, &ticks), "hsa_system_get_info",
         "HSA_SYSTEM_INFO_TIMESTAMP");
   return ticks;
+}
+
+// The dispatches of the steps, ready for any headers: geometry, and kernargs that are written once.
+// One element per step; those of copies are unused.
+std::vector<aql::KernelDispatch> step_dispatches(const Sequence& sequence,
+                                                 const StepKernels& kernels,
+                                                 const BenchBuffers& buffers,
+                                                 const RunQueues& queues, KernargBlocks& blocks) {
+  std::vector<aql::KernelDispatch> dispatches;
+  for (size_t i = 0; i < sequence.steps.size(); ++i) {
+    const Step& step = sequence.steps[i];
+    aql::KernelDispatch& dispatch = dispatches.emplace_back();
+    if (step.kind == Step::Kind::copy) continue;
+    const KernelInfo& kernel = kernels.of(i);
+    std::byte* const block = blocks.make(kernel, step.grid, queues[step.queue].facts());
+    dispatch = dispatch_of(kernel, step.grid, block);
+    for (size_t a = 0; a < step.arguments.size(); ++a) {
+      const Argument& argument = step.arguments[a];
+      switch (argument.kind) {
+        case Argument::Kind::value:
+          std::memcpy(block + kernel.arguments.offset(a), argument.value.data(),
+                      argument.value.size());
+          break;
+        case Argument::Kind::address:
+          put(block, kernel, a, buffers.at(argument.buffer, argument.begin));
+          break;
+        case Argument::Kind::local: {
+          const auto offset = static_cast<uint32_t>(align_local(dispatch.group_segment_size));
+          put(block, kernel, a, offset);
+          dispatch.group_segment_size = offset + argument.local_bytes;
+          break;
+        }
+      }
+    }
+  }
+  return dispatches;
 }
 
 }  // namespace
@@ -232,9 +266,6 @@ Bench::Bench(const Agent& gpu, Sequence sequence, TimingMode timing,
 Bench::~Bench() = default;
 
 const Sequence& Bench::sequence() const noexcept { return impl_->sequence; }
-Headers Bench::everywhere() const { return fence_scope::everywhere(impl_->sequence); }
-Headers Bench::planned() const { return impl_->plan.headers; }
-
 const PlannedHeaders& Bench::plan() const noexcept { return impl_->plan; }
 
 const std::vector<std::byte>& Bench::reference(size_t buffer) const noexcept {

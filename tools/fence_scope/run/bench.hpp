@@ -52,11 +52,8 @@ class Bench {
   Bench& operator=(const Bench&) = delete;
 
   const Sequence& sequence() const noexcept;
-  // Reference headers: barrier bit and system scopes on every packet, and those that plan() chooses
-  // for this device (sequence.hpp).
-  Headers everywhere() const;
-  Headers planned() const;
-  const PlannedHeaders& plan() const noexcept;  // the planned headers with reasons
+  // What plan() of sequence.hpp chooses for this device.
+  const PlannedHeaders& plan() const noexcept;
 
   // The contents of a buffer after the reference run.
   const std::vector<std::byte>& reference(size_t buffer) const noexcept;

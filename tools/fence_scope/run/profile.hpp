@@ -77,7 +77,5 @@ struct PublishedRung {
   Headers headers(size_t kernels) const;
 };
 std::span<const PublishedRung> published_ladder() noexcept;
-// Heading of a table of restated figures.
-inline constexpr std::string_view kRestatedHeading = "model fiji: restated, not reproduced";
 
 }  // namespace uptempo::fence_scope

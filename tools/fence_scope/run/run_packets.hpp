@@ -1,5 +1,5 @@
 // The packets and copies of one run: what the host does, in order, from dispatches, headers and
-// signals. Private to Bench.
+// signals; the same as text, and counted.
 //
 // Thread safety: pure functions; values.
 #pragma once
@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include <uptempo/aql/packet.hpp>
@@ -51,5 +52,17 @@ std::vector<Action> actions(const Sequence& sequence,
 // The packets of carried-out actions, in the order of each queue. An action's first role has the
 // index and the time of publication.
 std::vector<Bench::Packet> published(const std::vector<Action>& actions);
+
+// The 64-byte packets as text (aql/text.hpp), a block for each; and copies.
+std::string text_of(std::span<const Action> actions, const Sequence& sequence);
+
+// The same for an ungated run of the sequence on no device. All that only a device knows, addresses
+// and the sizes of a kernel's segments, is 0. Signals have numbers: 1 and 2 are those of the
+// queues' ends, 3 + i is that of step i. Throws SequenceError for an invalid sequence.
+std::string dry_run(const Sequence& sequence, const Headers& headers);
+
+// Bench::counts(). `step_signals`: number of steps that have a signal.
+DeviceCounts counts_of(std::span<const Action> actions, const Sequence& sequence,
+                       const Headers& headers, size_t step_signals);
 
 }  // namespace uptempo::fence_scope

@@ -17,7 +17,7 @@
 #include "test/support/errors.hpp"
 #include "test/support/on_device.hpp"
 #include "test/tools/support/trace_rules.hpp"
-#include "tools/fence_scope/run/dry_run.hpp"
+#include "tools/fence_scope/run/run_packets.hpp"
 #include "tools/fence_scope/sequence/program_file.hpp"
 #include "tools/fence_scope/sequence/workloads.hpp"
 #include "tools/fence_scope/trace/run_trace.hpp"
@@ -61,7 +61,7 @@ TEST_CASE_METHOD(
     CAPTURE(workload.name);
     Bench bench(gpu, make_workload(workload.name, small(workload.name)));
     for (const Release release : {Release::gated, Release::ungated}) {
-      for (const Headers& headers : {bench.everywhere(), bench.planned()}) {
+      for (const Headers& headers : {everywhere(bench.sequence()), bench.plan().headers}) {
         for (int i = 0; i < 3; ++i) {
           const Bench::Run run = bench.run(headers, release);
           CHECK(run.correct);
@@ -91,7 +91,7 @@ TEST_CASE_METHOD(test::OnDevice, "in each timing mode the device's time lies wit
     for (const char* workload : {"chain", "producer-consumer", "copy-kernel-copy"}) {
       CAPTURE(workload);
       Bench bench(gpu, make_workload(workload, small(workload)), timing);
-      const Bench::Run run = bench.run(bench.planned(), Release::ungated);
+      const Bench::Run run = bench.run(bench.plan().headers, Release::ungated);
       CHECK(run.correct);
       REQUIRE(run.device_us.has_value());
       CHECK(*run.device_us > 0);
@@ -104,7 +104,7 @@ TEST_CASE_METHOD(
     "with Timing::each, dispatches and copies have begin and end, in the order of their "
     "dependencies") {
   Bench bench(gpu, make_workload("copy-kernel-copy", small("copy-kernel-copy")), TimingMode::each);
-  const Bench::Run run = bench.run(bench.everywhere(), Release::ungated);
+  const Bench::Run run = bench.run(everywhere(bench.sequence()), Release::ungated);
   const Sequence& sequence = bench.sequence();
   REQUIRE(run.spans.size() == sequence.steps.size());
   for (size_t step = 0; step < sequence.steps.size(); ++step) {
@@ -125,7 +125,7 @@ TEST_CASE_METHOD(test::OnDevice,
   for (const Workload& workload : workloads()) {
     CAPTURE(workload.name);
     Bench bench(gpu, make_workload(workload.name, small(workload.name)), TimingMode::each);
-    const Headers headers = bench.planned();
+    const Headers headers = bench.plan().headers;
     const Bench::Run run = bench.run(headers, Release::ungated);
     const support::TraceRun trace = trace_of_spans(bench.sequence(), headers, run);
     CHECK(trace.packets.size() ==
@@ -144,7 +144,7 @@ TEST_CASE_METHOD(test::OnDevice, "a run reports the placement of each of its pac
     const Sequence& sequence = bench.sequence();
     std::array<uint64_t, 2> next{};
     for (const Release release : {Release::gated, Release::ungated}) {
-      const Bench::Run run = bench.run(bench.planned(), release);
+      const Bench::Run run = bench.run(bench.plan().headers, release);
       std::vector<size_t> dispatches[2], awaited(sequence.steps.size());
       size_t gates = 0, closing = 0;
       const Bench::Packet* before = nullptr;
@@ -197,7 +197,7 @@ TEST_CASE_METHOD(test::OnDevice, "a run ends with any headers, and does not affe
     for (int i = 0; i < 3; ++i) {
       static_cast<void>(
           bench.run(Headers(bench.sequence().steps.size(), kNothing), Release::gated));
-      CHECK(bench.run(bench.planned(), Release::ungated).correct);
+      CHECK(bench.run(bench.plan().headers, Release::ungated).correct);
     }
   }
 }
@@ -206,14 +206,14 @@ TEST_CASE_METHOD(test::OnDevice, "the watch functions are called before and afte
   Bench bench(gpu, make_workload("empty", {.kernels = 2}));
   std::string log;
   bench.watch([&] { log += "before "; }, [&] { log += "after "; });
-  CHECK(bench.run(bench.planned(), Release::gated).correct);
-  CHECK(bench.run(bench.planned(), Release::ungated).correct);
+  CHECK(bench.run(bench.plan().headers, Release::gated).correct);
+  CHECK(bench.run(bench.plan().headers, Release::ungated).correct);
   CHECK(log == "before after before after ");
 }
 
 TEST_CASE_METHOD(test::OnDevice, "a dry run counts and prints the packets, and sends none") {
   Bench chain(gpu, make_workload("chain", {.kernels = 3, .bytes_per_kernel = 256}));
-  const DeviceCounts counts = chain.counts(chain.planned());
+  const DeviceCounts counts = chain.counts(chain.plan().headers);
   CHECK(counts.packets == 4);  // includes the closing packet
   CHECK(counts.doorbells == 1);
   CHECK(counts.signal_updates == 1);
@@ -225,7 +225,7 @@ TEST_CASE_METHOD(test::OnDevice, "a dry run counts and prints the packets, and s
   CHECK(counts.agent_releases == 2);
   CHECK_FALSE(counts.l1_lines_invalidated.has_value());
 
-  const std::string text = dry_run(chain.sequence(), chain.planned());
+  const std::string text = dry_run(chain.sequence(), chain.plan().headers);
   CHECK(text.find("queue 0: 'link 0'\nkernel_dispatch barrier acquire=system release=agent") !=
         std::string::npos);
   CHECK(text.find("queue 0: 'link 2'\nkernel_dispatch barrier acquire=agent release=system") !=
@@ -234,10 +234,11 @@ TEST_CASE_METHOD(test::OnDevice, "a dry run counts and prints the packets, and s
         std::string::npos);
 
   Bench two(gpu, make_workload("producer-consumer", small("producer-consumer")));
-  CHECK(dry_run(two.sequence(), two.planned()).find("queue 1: 'consume 0' waits\nbarrier_and") !=
-        std::string::npos);
-  CHECK(two.counts(two.planned()).interrupts == 2);
-  CHECK(two.plan().headers == two.planned());
+  CHECK(
+      dry_run(two.sequence(), two.plan().headers).find("queue 1: 'consume 0' waits\nbarrier_and") !=
+      std::string::npos);
+  CHECK(two.counts(two.plan().headers).interrupts == 2);
+  CHECK(two.plan().headers == plan(two.sequence(), &gpu).headers);
 }
 
 TEST_CASE_METHOD(test::OnDevice,
@@ -288,7 +289,7 @@ TEST_CASE_METHOD(test::OnDevice, "a program file with its own code object is run
   // 256 times 3 v + 1; v takes the values 1, 2, 3, 1, ...
   CHECK(total == 100 + 3 * (85 * 6 + 1) + 256);
   for (const Release release : {Release::gated, Release::ungated})
-    CHECK(bench.run(bench.planned(), release).correct);
+    CHECK(bench.run(bench.plan().headers, release).correct);
   CHECK(findings() == 0);
 }
 
@@ -306,25 +307,25 @@ TEST_CASE_METHOD(test::OnDevice,
 // For seeds_test.cpp: these fail where a missing fence changes the result.
 TEST_CASE_METHOD(test::OnDevice, "without any fence or barrier bit", "[.broken]") {
   Bench bench(gpu, make_workload("chain", small("chain")));
-  Headers headers = bench.planned();
+  Headers headers = bench.plan().headers;
   for (aql::HeaderFlags& flags : headers) flags = kNothing;
   CHECK(bench.run(headers, Release::gated).correct);
 }
 TEST_CASE_METHOD(test::OnDevice, "without the first packet's acquire", "[.broken]") {
   Bench bench(gpu, make_workload("chain", small("chain")));
-  Headers headers = bench.planned();
+  Headers headers = bench.plan().headers;
   headers.front().acquire = FenceScope::none;
   CHECK(bench.run(headers, Release::gated).correct);
 }
 TEST_CASE_METHOD(test::OnDevice, "without an acquire in the middle", "[.broken]") {
   Bench bench(gpu, make_workload("bitonic-sort", small("bitonic-sort")));
-  Headers headers = bench.planned();
+  Headers headers = bench.plan().headers;
   for (size_t i = 1; i + 1 < headers.size(); ++i) headers[i].acquire = FenceScope::none;
   CHECK(bench.run(headers, Release::gated).correct);
 }
 TEST_CASE_METHOD(test::OnDevice, "without the last packet's release", "[.broken]") {
   Bench bench(gpu, make_workload("chain", small("chain")));
-  Headers headers = bench.planned();
+  Headers headers = bench.plan().headers;
   headers.back().release = FenceScope::agent;
   CHECK(bench.run(headers, Release::gated).correct);
 }

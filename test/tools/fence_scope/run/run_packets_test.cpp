@@ -5,7 +5,6 @@
 #include <string>
 
 #include "test/support/catch.hpp"
-#include "tools/fence_scope/run/dry_run.hpp"
 
 using namespace uptempo;
 using namespace uptempo::fence_scope;
