@@ -5,12 +5,13 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <ctime>
 
 #include "tools/fence_scope/report/report_csv.hpp"
 #include "tools/fence_scope/report/report_html.hpp"
 #include "tools/fence_scope/report/report_json.hpp"
-#include "tools/fence_scope/report/report_machine.hpp"
 #include "tools/support/command_line.hpp"
+#include "tools/support/software.hpp"
 
 namespace uptempo::fence_scope {
 namespace {
@@ -26,6 +27,14 @@ constexpr std::array<OutputInfo, 4> kOutputs{
      {"--html", "Write a web page: conclusion, matrix, charts", &Outputs::html},
      {"--trace", "Write a trace of one run for ui.perfetto.dev and chrome://tracing",
       &Outputs::trace}}};
+
+std::string date_now() {
+  const std::time_t now = std::time(nullptr);
+  std::tm utc{};
+  char text[32] = "";
+  if (gmtime_r(&now, &utc) != nullptr) std::strftime(text, sizeof text, "%F %H:%M UTC", &utc);
+  return text;
+}
 
 }  // namespace
 
@@ -96,6 +105,28 @@ std::vector<std::string> repeatable(const support::CommandLine& command, uint64_
   words.insert(words.end(), {"--seed", std::to_string(seed), "--device",
                              on_virtual_gpu ? "virtual" : "hardware"});
   return words;
+}
+
+void describe_machine(Report& report, const support::Device& device) {
+  report.date = date_now();
+  report.device = device.name();
+  report.target = device.gpu.name();
+  report.time_kind = device.is_virtual ? TimeKind::virtual_gpu : TimeKind::hardware;
+  const support::Software software = support::describe_software();
+  report.versions = {{"uptempo", support::version()},
+                     {"hsa", software.hsa_version},
+                     {"rocr", software.rocr_library},
+                     {"rocr build", software.rocr_build},
+                     {"operating system", support::operating_system()}};
+  // The virtual GPU's driver is part of uptempo. A kernel module of the same name was not measured.
+  if (device.is_virtual)
+    report.versions["kernel driver"] = "uptempo-vgpu";
+  else
+    report.versions["kernel driver"] = software.driver.empty()
+                                           ? "amdgpu of Linux " + software.kernel
+                                           : "amdgpu " + software.driver;
+  std::erase_if(report.versions, [](const auto& version) { return version.second.empty(); });
+  report.environment = support::environment_of({"HSA_", "ROCR_"});
 }
 
 Report begin_report(const std::string& experiment, const Invocation& call,

@@ -63,6 +63,14 @@ std::vector<std::string> repeatable(const support::CommandLine& command, uint64_
 inline constexpr const char* kInterruptedWarning =
     "interrupted: the report holds what was measured before";
 
+// Fills `device`, `target`, `time_kind`, `versions` and `environment`. The versions are "uptempo",
+// "hsa", "rocr" (its library's name holds the version), "rocr build", "kernel driver" and
+// "operating system"; unknown ones are left out.
+//
+// Thread safety: any thread, but not concurrently with setenv().
+// Lifetime: within that of the device's Runtime.
+void describe_machine(Report& report, const support::Device& device);
+
 // A report with device, versions, command and seed.
 Report begin_report(const std::string& experiment, const Invocation& call,
                     const support::Device& device, uint64_t seed);

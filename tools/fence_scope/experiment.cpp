@@ -10,6 +10,7 @@
 #include "tools/fence_scope/report/report_words.hpp"
 #include "tools/support/program.hpp"
 #include "tools/support/statistics.hpp"
+#include "tools/support/table.hpp"
 
 namespace uptempo::fence_scope {
 namespace {
@@ -191,8 +192,7 @@ std::string measured_faster(std::span<const Cell> cells, std::span<const size_t>
 }
 
 std::string size_of(const Cell& cell) {
-  return fmt::format("{} kernel{} of {}", cell.kernels, cell.kernels == 1 ? "" : "s",
-                     bytes_text(cell.bytes_per_kernel));
+  return support::counted(cell.kernels, "kernel") + " of " + bytes_text(cell.bytes_per_kernel);
 }
 
 }  // namespace

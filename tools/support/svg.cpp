@@ -2,19 +2,19 @@
 
 #include <fmt/format.h>
 
-#include <uptempo/aql/printable.hpp>
+#include <map>
 
 namespace uptempo::support {
-namespace {
-
-std::string escaped(std::string_view text) {
+std::string escaped(std::string_view text, aql::Lines lines) {
+  static const std::map<char, std::string_view> entities{
+      {'&', "&amp;"}, {'<', "&lt;"}, {'>', "&gt;"}, {'"', "&quot;"}, {'\'', "&#39;"}};
   std::string out;
-  for (const char c : aql::printable(text))
-    out += c == '&' ? "&amp;" : c == '<' ? "&lt;" : c == '>' ? "&gt;" : std::string(1, c);
+  for (const char c : aql::printable(text, lines)) {
+    const auto entity = entities.find(c);
+    out += entity == entities.end() ? std::string_view(&c, 1) : entity->second;
+  }
   return out;
 }
-
-}  // namespace
 
 // Colours are for a light ground; viewers that support prefers-color-scheme switch all of them.
 std::string svg_image(double width, double height, std::string_view title, std::string_view styles,

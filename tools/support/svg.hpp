@@ -7,7 +7,13 @@
 #include <string>
 #include <string_view>
 
+#include <uptempo/aql/printable.hpp>
+
 namespace uptempo::support {
+
+// Text for an element or a quoted attribute of SVG or HTML. Control characters become visible
+// (aql/printable.hpp).
+std::string escaped(std::string_view text, aql::Lines lines = aql::Lines::one);
 
 // A complete SVG image. `title` is for screen readers; `content` is SVG. Every image has the
 // classes ground, title, text and quiet. `styles` adds more, and `dark_styles` overrides them on a

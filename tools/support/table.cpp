@@ -99,6 +99,10 @@ std::string Table::text(size_t most) const {
   return out + part(columns);
 }
 
+std::string counted(uint64_t count, std::string_view noun) {
+  return std::to_string(count).append(" ").append(noun).append(count == 1 ? "" : "s");
+}
+
 std::string wrapped(std::string_view text, size_t columns, size_t indent, std::string prefix) {
   std::string out = std::move(prefix);
   size_t used = out.size();

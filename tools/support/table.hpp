@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -43,6 +44,9 @@ class Table {
   size_t lead_;
   std::vector<std::vector<std::string>> rows_;
 };
+
+// for example "1 cell" and "3 cells".
+std::string counted(uint64_t count, std::string_view noun);
 
 // `prefix` and the words of `text`, in lines of at most `columns`; all but the first are indented.
 std::string wrapped(std::string_view text, size_t columns = kTerminalColumns, size_t indent = 0,

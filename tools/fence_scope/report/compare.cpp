@@ -306,9 +306,8 @@ std::string table(const ReportComparison& comparison, unsigned columns) {
   }
   const auto list = [&](const std::vector<const Cell*>& cells, const std::string& name) {
     if (cells.empty()) return;
-    text += '\n' + wrapped(fmt::format("Only in {}: {} cell{}.", name, cells.size(),
-                                       cells.size() == 1 ? "" : "s"),
-                           width, 2);
+    text += '\n' +
+            wrapped(fmt::format("Only in {}: {}.", name, counted(cells.size(), "cell")), width, 2);
   };
   list(comparison.only_in_a, comparison.name_a);
   list(comparison.only_in_b, comparison.name_b);

@@ -13,15 +13,54 @@ using support::Align;
 
 namespace {
 
-bool differ(const Section& section, auto member) {
-  return std::ranges::any_of(section.cells, [&](const Cell* cell) {
-    return cell->*member != section.cells.front()->*member;
-  });
-}
-
 std::string pair_text(uint64_t a, uint64_t b) { return fmt::format("{}/{}", a, b); }
 std::string count_text(const std::optional<uint64_t>& count) {
   return count ? std::to_string(*count) : "-";
+}
+
+// Whether a section's cells differ in their flags only.
+bool only_flags(const Section& section) {
+  return std::ranges::all_of(
+      section.cells, [](const Cell* cell) { return cell->label == flags_label(cell->flags); });
+}
+
+// Counts, with titles that can follow a number in one line. Leaves out counts that the rows' own
+// settings imply.
+std::vector<Field> count_fields(const Section& section) {
+  using C = const Cell&;
+  std::vector<Field> fields;
+  fields.emplace_back("packets", [](C cell) { return std::to_string(cell.counts.packets); });
+  fields.emplace_back("doorbells", [](C cell) { return std::to_string(cell.counts.doorbells); });
+  fields.emplace_back("signal\nupdates",
+                      [](C cell) { return std::to_string(cell.counts.signal_updates); });
+  fields.emplace_back("interrupts", [](C cell) { return std::to_string(cell.counts.interrupts); });
+  if (!only_flags(section)) {
+    fields.emplace_back("barrier\nbits",
+                        [](C cell) { return std::to_string(cell.counts.barrier_bits); });
+    fields.emplace_back("agent\nacquires/\nreleases", [](C cell) {
+      return pair_text(cell.counts.agent_acquires, cell.counts.agent_releases);
+    });
+    fields.emplace_back("system\nacquires/\nreleases", [](C cell) {
+      return pair_text(cell.counts.system_acquires, cell.counts.system_releases);
+    });
+  }
+  // Acquires drop lines, releases write them back.
+  fields.emplace_back("L1 lines\ndropped",
+                      [](C cell) { return count_text(cell.counts.l1_lines_invalidated); });
+  fields.emplace_back("L2 lines\ndropped/\nwritten", [](C cell) {
+    const DeviceCounts& counts = cell.counts;
+    return counts.l2_lines_invalidated || counts.l2_lines_written_back
+               ? count_text(counts.l2_lines_invalidated) + '/' +
+                     count_text(counts.l2_lines_written_back)
+               : "-";
+  });
+  return fields;
+}
+
+bool all_alike(const Section& section, const Field& field) {
+  return std::ranges::all_of(section.cells, [&](const Cell* cell) {
+    return field.text(*cell) == field.text(*section.cells.front());
+  });
 }
 
 }  // namespace
@@ -36,11 +75,6 @@ size_t Field::width(const Section& section) const {
   }
   for (const Cell* cell : section.cells) widest = std::max(widest, text(*cell).size());
   return widest;
-}
-
-bool only_flags(const Section& section) {
-  return std::ranges::all_of(
-      section.cells, [](const Cell* cell) { return cell->label == flags_label(cell->flags); });
 }
 
 std::vector<Field> identity(const Section& section) {
@@ -85,52 +119,11 @@ std::vector<Field> identity(const Section& section) {
   return fields;
 }
 
-std::vector<Field> count_fields(const Section& section) {
-  using C = const Cell&;
-  std::vector<Field> fields;
-  fields.emplace_back("packets", [](C cell) { return std::to_string(cell.counts.packets); });
-  fields.emplace_back("doorbells", [](C cell) { return std::to_string(cell.counts.doorbells); });
-  fields.emplace_back("signal\nupdates",
-                      [](C cell) { return std::to_string(cell.counts.signal_updates); });
-  fields.emplace_back("interrupts", [](C cell) { return std::to_string(cell.counts.interrupts); });
-  if (!only_flags(section)) {
-    fields.emplace_back("barrier\nbits",
-                        [](C cell) { return std::to_string(cell.counts.barrier_bits); });
-    fields.emplace_back("agent\nacquires/\nreleases", [](C cell) {
-      return pair_text(cell.counts.agent_acquires, cell.counts.agent_releases);
-    });
-    fields.emplace_back("system\nacquires/\nreleases", [](C cell) {
-      return pair_text(cell.counts.system_acquires, cell.counts.system_releases);
-    });
-  }
-  // Acquires drop lines, releases write them back.
-  fields.emplace_back("L1 lines\ndropped",
-                      [](C cell) { return count_text(cell.counts.l1_lines_invalidated); });
-  fields.emplace_back("L2 lines\ndropped/\nwritten", [](C cell) {
-    const DeviceCounts& counts = cell.counts;
-    return counts.l2_lines_invalidated || counts.l2_lines_written_back
-               ? count_text(counts.l2_lines_invalidated) + '/' +
-                     count_text(counts.l2_lines_written_back)
-               : "-";
-  });
-  return fields;
-}
-
-bool all_alike(const Section& section, const Field& field) {
-  return std::ranges::all_of(section.cells, [&](const Cell* cell) {
-    return field.text(*cell) == field.text(*section.cells.front());
-  });
-}
-
 std::vector<Field> figures(const Report& report, const Section& section) {
   const std::string clock = report.time_kind == TimeKind::hardware ? "" : "virtual\nGPU us,\n";
   const std::string unit = report.time_kind == TimeKind::hardware ? " us" : "";
   std::vector<Field> fields;
-  std::vector<std::string> models;
-  for (const Cell* cell : section.cells)
-    if (cell->model && std::ranges::find(models, model_text(*cell->model)) == models.end())
-      models.push_back(model_text(*cell->model));
-  for (const std::string& model : models) {
+  for (const std::string& model : models_of(section.cells)) {
     std::string title = model;  // for example "model fiji: restated, not reproduced"
     title.replace(title.find(": "), 2, ":\n");
     title.replace(title.find(' '), 1, "\n");
@@ -161,6 +154,14 @@ std::vector<Field> figures(const Report& report, const Section& section) {
   for (const Field& count : count_fields(section))
     if (!all_alike(section, count)) fields.push_back(count);
   return fields;
+}
+
+std::vector<std::string> models_of(std::span<const Cell* const> cells) {
+  std::vector<std::string> models;
+  for (const Cell* cell : cells)
+    if (cell->model && std::ranges::find(models, model_text(*cell->model)) == models.end())
+      models.push_back(model_text(*cell->model));
+  return models;
 }
 
 std::string one_line(std::string title) {

@@ -4,6 +4,7 @@
 // Thread safety: pure functions.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -16,6 +17,7 @@ namespace uptempo::fence_scope {
 
 inline constexpr unsigned kFewestColumns = 80, kMostColumns = 400;
 
+using support::counted;
 using support::wrapped;
 
 // A column of a section's table, and its text for a cell.
@@ -30,8 +32,12 @@ struct Field {
   size_t width(const Section& section) const;
 };
 
-// Whether a section's cells differ in their flags only.
-bool only_flags(const Section& section);
+// Whether a member differs between a section's cells.
+bool differ(const Section& section, auto Cell::*member) {
+  return std::ranges::any_of(section.cells, [&](const Cell* cell) {
+    return cell->*member != section.cells.front()->*member;
+  });
+}
 
 // Columns that identify a section's cells, with marks for the recommended cell (>) and the baseline
 // (=); the last is the verdict.
@@ -40,12 +46,10 @@ std::vector<Field> identity(const Section& section);
 // first.
 // Lifetime: `section` must outlive the result.
 std::vector<Field> figures(const Report& report, const Section& section);
-// Counts, with titles that can follow a number in one line. Leaves out counts that the rows' own
-// settings imply.
-std::vector<Field> count_fields(const Section& section);
-bool all_alike(const Section& section, const Field& field);
 // for example "5 packets, 1 doorbell": the counts that are equal for all cells.
 std::string counted_alike(const Section& section);
 std::string one_line(std::string title);
+// The models of these cells, each once: "model fiji: predicted".
+std::vector<std::string> models_of(std::span<const Cell* const> cells);
 
 }  // namespace uptempo::fence_scope

@@ -4,11 +4,11 @@
 
 #include <algorithm>
 
-#include <uptempo/aql/printable.hpp>
 #include <uptempo/aql/text.hpp>
 #include "tools/fence_scope/report/report_charts.hpp"
-#include "tools/fence_scope/report/report_html_cells.hpp"
+#include "tools/fence_scope/report/report_columns.hpp"
 #include "tools/fence_scope/report/report_packets.hpp"
+#include "tools/support/svg.hpp"
 
 namespace uptempo::fence_scope {
 namespace {
@@ -70,10 +70,8 @@ std::string headers_rows(const Report& report, const Cell& cell, const std::stri
 std::string full_name(const Report& report, const Cell& cell) {
   std::string text = sections_of(report).size() > 1 ? cell.workload + ": " : "";
   if (cell.position != Position::all) text += name_of(cell.position) + ": ";
-  return text + cell.label +
-         (cell.kernels != 0
-              ? fmt::format(" ({} kernel{})", cell.kernels, cell.kernels == 1 ? "" : "s")
-              : "");
+  text += cell.label;
+  return cell.kernels == 0 ? text : fmt::format("{} ({})", text, counted(cell.kernels, "kernel"));
 }
 
 std::string headers(const Report& report) {
@@ -83,9 +81,7 @@ std::string headers(const Report& report) {
       "words</th></tr>\n";
   std::string chosen, others;
   size_t count = 0;
-  std::vector<const Cell*> cells;
-  for (const Cell& cell : report.cells) cells.push_back(&cell);
-  for (const Cell* each : correct_first(std::move(cells))) {
+  for (const Cell* each : correct_first(cells_of(report))) {
     const Cell& cell = *each;
     if (cell.headers.empty()) continue;
     const bool is_chosen = cell.recommended || cell.baseline;
@@ -107,8 +103,8 @@ std::string headers(const Report& report) {
       "A copy among the steps has no packet.</p>\n";
   if (!chosen.empty()) out += head + chosen + "</table></div>\n";
   if (!others.empty())
-    out += fmt::format("<details><summary>{} cell{} more</summary>\n{}{}</table></div></details>\n",
-                       count, count == 1 ? "" : "s", head, others);
+    out += fmt::format("<details><summary>{} more</summary>\n{}{}</table></div></details>\n",
+                       counted(count, "cell"), head, others);
   return out;
 }
 
@@ -173,24 +169,7 @@ std::string facts(const Report& report) {
 
 }  // namespace
 
-std::string html_escaped(std::string_view text) {
-  std::string out;
-  for (const char c : aql::printable(text, aql::Lines::kept)) {
-    if (c == '&')
-      out += "&amp;";
-    else if (c == '<')
-      out += "&lt;";
-    else if (c == '>')
-      out += "&gt;";
-    else if (c == '"')
-      out += "&quot;";
-    else if (c == '\'')
-      out += "&#39;";
-    else
-      out += c;
-  }
-  return out;
-}
+std::string html_escaped(std::string_view text) { return support::escaped(text, aql::Lines::kept); }
 
 std::string html(const Report& report) {
   std::string out = fmt::format(
@@ -205,10 +184,7 @@ std::string html(const Report& report) {
                   report.date.empty() ? "" : ", ", e(report.device), kind_text(report.time_kind));
   for (const std::string& warning : report.warnings)
     out += fmt::format("<p class=\"warn\"><b>Warning:</b> {}</p>\n", e(warning));
-  std::vector<std::string> models;
-  for (const Cell& cell : report.cells)
-    if (cell.model && std::ranges::find(models, model_text(*cell.model)) == models.end())
-      models.push_back(model_text(*cell.model));
+  const std::vector<std::string> models = models_of(cells_of(report));
   for (const std::string& model : models)
     out += fmt::format("<p><span class=\"label\">{}</span></p>\n", e(model));
   if (!models.empty())

@@ -1,4 +1,4 @@
-#include "tools/fence_scope/report/report_html_cells.hpp"
+#include "tools/fence_scope/report/report_html.hpp"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,6 @@
 
 #include <uptempo/aql/text.hpp>
 #include "tools/fence_scope/report/report_columns.hpp"
-#include "tools/fence_scope/report/report_html.hpp"
 
 namespace uptempo::fence_scope {
 namespace {
@@ -68,13 +67,10 @@ std::string title_of(const Group& group) {
 // Cells that differ in their flags alone.
 std::vector<Group> groups_of(const Section& section) {
   std::vector<Group> groups;
-  const auto varies = [&](auto member) {
-    return std::ranges::any_of(section.cells, [&](const Cell* cell) {
-      return cell->*member != section.cells.front()->*member;
-    });
-  };
-  const bool kernels = varies(&Cell::kernels), bytes = varies(&Cell::bytes_per_kernel),
-             set = varies(&Cell::working_set_bytes), position = varies(&Cell::position);
+  const bool kernels = differ(section, &Cell::kernels),
+             bytes = differ(section, &Cell::bytes_per_kernel),
+             set = differ(section, &Cell::working_set_bytes),
+             position = differ(section, &Cell::position);
   for (const Cell* cell : section.cells) {
     std::vector<std::string> title;
     if (position || !(kernels || bytes || set))
@@ -83,8 +79,7 @@ std::vector<Group> groups_of(const Section& section) {
                       : cell->position == Position::last
                           ? "Last packet"
                           : "Packets between the first and the last");
-    if (kernels)
-      title.push_back(fmt::format("{} kernel{}", cell->kernels, cell->kernels == 1 ? "" : "s"));
+    if (kernels) title.push_back(counted(cell->kernels, "kernel"));
     if (bytes) title.push_back(bytes_text(cell->bytes_per_kernel) + " each");
     if (set) title.push_back("working set " + bytes_text(cell->working_set_bytes));
     auto group = std::ranges::find(groups, title, &Group::title);
@@ -184,9 +179,8 @@ std::string reasons_html(const std::vector<Reason>& reasons) {
   if (reasons.empty()) return {};
   std::string out = "<h3>Why not</h3>\n<table class=\"legend\">\n";
   for (size_t i = 0; i < reasons.size(); ++i)
-    out += fmt::format("<tr><td>[{}], {} cell{}</td><td>{}</td></tr>\n", i + 1,
-                       reasons[i].cells.size(), reasons[i].cells.size() == 1 ? "" : "s",
-                       in_html(reasons[i].text));
+    out += fmt::format("<tr><td>[{}], {}</td><td>{}</td></tr>\n", i + 1,
+                       counted(reasons[i].cells.size(), "cell"), in_html(reasons[i].text));
   return out + "</table>\n";
 }
 

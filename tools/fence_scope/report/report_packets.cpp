@@ -92,11 +92,10 @@ std::string checker_advice(std::span<const PlannedPacket> packets) {
       !std::ranges::all_of(packets, [](const auto& each) { return each.checker.has_value(); }))
     return {};
   const auto less = std::ranges::count_if(packets, needed_less);
-  const char* plural = packets.size() == 1 ? "" : "s";
-  return less == 0
-             ? fmt::format("the fence checker agrees with all {} header{}", packets.size(), plural)
-             : fmt::format("in the fence checker's one run, {} of {} header{} had a fence too many",
-                           less, packets.size(), plural);
+  const std::string headers = counted(packets.size(), "header");
+  return less == 0 ? "the fence checker agrees with all " + headers
+                   : fmt::format("in the fence checker's one run, {} of {} had a fence too many",
+                                 less, headers);
 }
 
 std::string about_checker_advice(std::span<const PlannedPacket> packets) {

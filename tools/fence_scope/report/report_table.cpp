@@ -72,16 +72,12 @@ std::string verdicts(const Report& report, size_t columns) {
     if (std::ranges::any_of(report.cells,
                             [&](const Cell& cell) { return cell.judgement.verdict == verdict; }))
       text += wrapped(meaning_of(verdict), columns, 10, fmt::format("{:<9} ", name_of(verdict)));
-  std::vector<const Cell*> cells;
-  for (const Cell& cell : report.cells) cells.push_back(&cell);
-  const std::vector<Reason> reasons = reasons_of(cells);
+  const std::vector<Reason> reasons = reasons_of(cells_of(report));
   if (reasons.empty()) return text;
   text += "\nWhy not:\n";
-  for (size_t i = 0; i < std::min(reasons.size(), kMostReasons); ++i) {
-    const size_t count = reasons[i].cells.size();
+  for (size_t i = 0; i < std::min(reasons.size(), kMostReasons); ++i)
     text += wrapped(reasons[i].text, columns, 4,
-                    fmt::format("  {} cell{}: ", count, count == 1 ? "" : "s"));
-  }
+                    fmt::format("  {}: ", counted(reasons[i].cells.size(), "cell")));
   if (reasons.size() > kMostReasons)
     text +=
         fmt::format("  {} more reasons are in --html and --json.\n", reasons.size() - kMostReasons);

@@ -111,6 +111,12 @@ std::vector<HeaderRun> runs_of(std::span<const aql::HeaderFlags> headers) {
   return runs;
 }
 
+std::vector<const Cell*> cells_of(const Report& report) {
+  std::vector<const Cell*> cells;
+  for (const Cell& cell : report.cells) cells.push_back(&cell);
+  return cells;
+}
+
 std::vector<Section> sections_of(const Report& report) {
   std::vector<Section> sections;
   for (const Cell& cell : report.cells) {

@@ -83,6 +83,7 @@ struct HeaderRun {
 };
 std::vector<HeaderRun> runs_of(std::span<const aql::HeaderFlags> headers);
 
+std::vector<const Cell*> cells_of(const Report& report);
 // Cells to be shown together: of one workload, in their original order.
 struct Section {
   std::string workload;

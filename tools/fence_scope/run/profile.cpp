@@ -57,8 +57,7 @@ constexpr double kFijiLaunch =
 // Beside each parameter: the publication, "fitted" to it, or "assumed".
 constexpr std::array<Profile, 3> kProfiles{
     Profile{
-        .name = "fiji",
-        .device = "AMD Fiji (gfx803)",
+        .name = "fiji",           // AMD Fiji (gfx803)
         .launch = kFijiLaunch,    // fitted: the rest of 1137 us for 120 kernels
         .barrier = kFijiBarrier,  // assumed: part of the 1.7 us of a launch with a host wait
         .agent_acquire = kFijiAgentAcquire,  // assumed: part of a kernel's time
@@ -84,8 +83,7 @@ constexpr std::array<Profile, 3> kProfiles{
         .l2_bytes = 2 << 20,  // assumed: 2 MiB of L2; no page of AMD's was found that gives it
     },
     Profile{
-        .name = "mi210",
-        .device = "AMD Instinct MI210 (gfx90a)",
+        .name = "mi210",       // AMD Instinct MI210 (gfx90a)
         .launch = 4,           // assumed: launch-bound programs consist of kernels of 3 to 5 us
         .barrier = 0.5,        // assumed: as fiji
         .agent_acquire = 0.3,  // assumed: as fiji
@@ -107,8 +105,7 @@ constexpr std::array<Profile, 3> kProfiles{
         .l2_bytes = 8 << 20,  // ROCm, AMD GPU specifications: 8 MiB
     },
     Profile{
-        .name = "mi300x",
-        .device = "AMD Instinct MI300X (gfx942)",
+        .name = "mi300x",      // AMD Instinct MI300X (gfx942)
         .launch = 4,           // assumed: as mi210
         .barrier = 1,          // assumed: eight dies agree on it
         .agent_acquire = 0.5,  // assumed: eight dies agree on it

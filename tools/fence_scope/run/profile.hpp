@@ -31,7 +31,7 @@
 namespace uptempo::fence_scope {
 
 struct Profile {
-  std::string_view name, device;
+  std::string_view name;
   // Microseconds
   double launch;   // per packet, from the packet processor to the first wave
   double barrier;  // per barrier bit, after all earlier packets have ended

@@ -1,4 +1,4 @@
-#include "tools/fence_scope/report/report_machine.hpp"
+#include "tools/fence_scope/command_line.hpp"
 
 #include "test/support/catch.hpp"
 #include "test/support/environment.hpp"
