@@ -12,81 +12,62 @@
 namespace uptempo::bench {
 namespace {
 
-enum class Bound : uint8_t { at_most, at_least };
-
-// Limits the ratio of two rows' host time per dispatch, in the phase submit.
-struct RatioBar {
+// Limits the ratio or the difference of two rows' host time per dispatch, in the phase submit.
+struct Bar {
+  enum class Kind : uint8_t { ratio_at_most, ratio_at_least, most_ns_more };
   const char* row;
   uint32_t batch;
-  Bound bound;
-  double limit;  // ratio
+  Kind kind;
+  double limit;  // ratio, or nanoseconds
   const char* other;
   uint32_t other_batch;
 };
 
-constexpr RatioBar kRatios[] = {
-    {"uptempo-batch", 120, Bound::at_most, 1.2, "hsa-careful", 120},
-    {"hip-launch", 120, Bound::at_least, 30, "uptempo-batch", 120},
-    {"hip-launch", 120, Bound::at_least, 30, "uptempo-dispatch", 120},
-    {"uptempo-replay", 120, Bound::at_most, 1.15, "floor-packets", 120},
-    {"uptempo-replay", 1024, Bound::at_most, 1.15, "floor-packets", 1024},
-    {"uptempo-replay", 8192, Bound::at_most, 1.15, "floor-packets", 8192},
-    {"hip-graph", 120, Bound::at_least, 25, "uptempo-replay", 120},
-    {"hip-graph", 1024, Bound::at_least, 25, "uptempo-replay", 1024},
-    {"hip-graph", 8192, Bound::at_least, 25, "uptempo-replay", 8192},
+constexpr auto kAtMost = Bar::Kind::ratio_at_most, kAtLeast = Bar::Kind::ratio_at_least,
+               kNsMore = Bar::Kind::most_ns_more;
+constexpr Bar kRatios[] = {
+    {"uptempo-batch", 120, kAtMost, 1.2, "hsa-careful", 120},
+    {"hip-launch", 120, kAtLeast, 30, "uptempo-batch", 120},
+    {"hip-launch", 120, kAtLeast, 30, "uptempo-dispatch", 120},
+    {"uptempo-replay", 120, kAtMost, 1.15, "floor-packets", 120},
+    {"uptempo-replay", 1024, kAtMost, 1.15, "floor-packets", 1024},
+    {"uptempo-replay", 8192, kAtMost, 1.15, "floor-packets", 8192},
+    {"hip-graph", 120, kAtLeast, 25, "uptempo-replay", 120},
+    {"hip-graph", 1024, kAtLeast, 25, "uptempo-replay", 1024},
+    {"hip-graph", 8192, kAtLeast, 25, "uptempo-replay", 8192},
     // The time is flat from 120 to 8,192.
-    {"uptempo-batch", 8192, Bound::at_most, 1.25, "uptempo-batch", 120},
-    {"uptempo-replay", 8192, Bound::at_most, 1.25, "uptempo-replay", 120},
+    {"uptempo-batch", 8192, kAtMost, 1.25, "uptempo-batch", 120},
+    {"uptempo-replay", 8192, kAtMost, 1.25, "uptempo-replay", 120},
 };
 
 // HIP 6 launches graphs faster than HIP 5.
 double imported_graph_limit(int hip_major) { return hip_major >= 6 ? 10 : 25; }
 constexpr uint32_t kImportedGraphBatches[] = {120, 1024};
 
-// Limits the difference of two rows' host time per dispatch, in the phase submit.
-struct DifferenceBar {
-  const char* row;
-  const char* other;
-  uint32_t batch;
-  double limit_ns;
-};
-
 constexpr double kPlanningNs = 20;
 constexpr double kRunTimeArgumentsNs = 2;
 constexpr double kPointersNs = kRunTimeArgumentsNs + 1;  // and to load two values where they are
-constexpr DifferenceBar kDifferences[] = {
-    {"uptempo-dispatch-packed", "uptempo-dispatch", 120, kRunTimeArgumentsNs},
-    {"uptempo-dispatch-packed", "uptempo-dispatch", 1024, kRunTimeArgumentsNs},
-    {"uptempo-dispatch-params", "uptempo-dispatch", 120, kPointersNs},
-    {"uptempo-dispatch-params", "uptempo-dispatch", 1024, kPointersNs},
-    {"uptempo-planned", "uptempo-prepared", 8, kPlanningNs},
-    {"uptempo-planned", "uptempo-prepared", 120, kPlanningNs},
-    {"uptempo-planned", "uptempo-prepared", 1024, kPlanningNs},
-    {"uptempo-planned-slices", "uptempo-prepared", 8, kPlanningNs},
-    {"uptempo-planned-slices", "uptempo-prepared", 120, kPlanningNs},
-    {"uptempo-planned-slices", "uptempo-prepared", 1024, kPlanningNs},
+constexpr Bar kDifferences[] = {
+    {"uptempo-dispatch-packed", 120, kNsMore, kRunTimeArgumentsNs, "uptempo-dispatch", 120},
+    {"uptempo-dispatch-packed", 1024, kNsMore, kRunTimeArgumentsNs, "uptempo-dispatch", 1024},
+    {"uptempo-dispatch-params", 120, kNsMore, kPointersNs, "uptempo-dispatch", 120},
+    {"uptempo-dispatch-params", 1024, kNsMore, kPointersNs, "uptempo-dispatch", 1024},
+    {"uptempo-planned", 8, kNsMore, kPlanningNs, "uptempo-prepared", 8},
+    {"uptempo-planned", 120, kNsMore, kPlanningNs, "uptempo-prepared", 120},
+    {"uptempo-planned", 1024, kNsMore, kPlanningNs, "uptempo-prepared", 1024},
+    {"uptempo-planned-slices", 8, kNsMore, kPlanningNs, "uptempo-prepared", 8},
+    {"uptempo-planned-slices", 120, kNsMore, kPlanningNs, "uptempo-prepared", 120},
+    {"uptempo-planned-slices", 1024, kNsMore, kPlanningNs, "uptempo-prepared", 1024},
 };
 
-// These rows must have a count of 0 in the steady state.
-struct FreeBar {
-  const char* row;
-  const CountKind& kind;
-};
-constexpr const CountKind& kAllocations = kCountKinds[0];
-constexpr const CountKind& kSystemCalls = kCountKinds[1];
-constexpr FreeBar kFree[] = {
-    {"uptempo-single", kAllocations},         {"uptempo-single", kSystemCalls},
-    {"uptempo-dispatch", kAllocations},       {"uptempo-dispatch", kSystemCalls},
-    {"uptempo-prepared", kAllocations},       {"uptempo-prepared", kSystemCalls},
-    {"uptempo-batch", kAllocations},          {"uptempo-batch", kSystemCalls},
-    {"uptempo-planned", kAllocations},        {"uptempo-planned", kSystemCalls},
-    {"uptempo-planned-slices", kAllocations}, {"uptempo-planned-slices", kSystemCalls},
-    {"uptempo-stream", kAllocations},         {"uptempo-stream", kSystemCalls},
-    {"uptempo-launcher", kAllocations},       {"uptempo-launcher", kSystemCalls},
-    {"uptempo-replay", kAllocations},         {"uptempo-replay", kSystemCalls},
-    {"uptempo-replay-patched", kAllocations}, {"uptempo-replay-patched", kSystemCalls},
-    {"uptempo-hip-graph", kAllocations},      {"uptempo-hip-graph", kSystemCalls},
-};
+// These rows must have none of these counts in the steady state.
+constexpr const char* kFreeRows[] = {
+    "uptempo-single",  "uptempo-dispatch",       "uptempo-prepared", "uptempo-batch",
+    "uptempo-planned", "uptempo-planned-slices", "uptempo-stream",   "uptempo-launcher",
+    "uptempo-replay",  "uptempo-replay-patched", "uptempo-hip-graph"};
+constexpr const CountKind* kFreeKinds[] = {&kCountKinds[0], &kCountKinds[1]};
+static_assert(kFreeKinds[0]->value == &Counts::allocations &&
+              kFreeKinds[1]->value == &Counts::system_calls);
 
 // No row that does the floor's work may be cheaper than the floor.
 struct FloorBar {
@@ -109,11 +90,15 @@ std::string text(const support::MedianInterval& interval) {
   return fmt::format("{:.2f} ({:.2f} .. {:.2f})", interval.median, interval.low, interval.high);
 }
 
-Judgement judge(const RatioBar& bar, const Results& results) {
-  Judgement judgement{.bar = fmt::format("{} of {}: {} {} times {} of {}", bar.row, bar.batch,
-                                         bar.bound == Bound::at_most ? "at most" : "at least",
-                                         bar.limit, bar.other, bar.other_batch),
-                      .found = {}};
+Judgement judge(const Bar& bar, const Results& results) {
+  Judgement judgement;
+  if (bar.kind == kNsMore)
+    judgement.bar = fmt::format("{} of {}: at most {} ns more than {}", bar.row, bar.batch,
+                                bar.limit, bar.other);
+  else
+    judgement.bar = fmt::format("{} of {}: {} {} times {} of {}", bar.row, bar.batch,
+                                bar.kind == kAtMost ? "at most" : "at least", bar.limit, bar.other,
+                                bar.other_batch);
   const Series* const row = results.find(bar.row, bar.batch, Phase::submit);
   const Series* const other = results.find(bar.other, bar.other_batch, Phase::submit);
   if (row == nullptr || other == nullptr) {
@@ -121,38 +106,23 @@ Judgement judge(const RatioBar& bar, const Results& results) {
                                      : no_row(bar.other, bar.other_batch, Phase::submit);
     return judgement;
   }
-  const support::MedianInterval times = ratio(*row, *other);
-  judgement.found = text(times);
-  const bool met = bar.bound == Bound::at_most ? times.high <= bar.limit : times.low >= bar.limit;
+  const support::MedianInterval found =
+      bar.kind == kNsMore ? difference(*row, *other) : ratio(*row, *other);
+  judgement.found = text(found) + (bar.kind == kNsMore ? " ns" : "");
+  const bool met = bar.kind == kAtLeast ? found.low >= bar.limit : found.high <= bar.limit;
   judgement.verdict = met ? Verdict::met : Verdict::missed;
   return judgement;
 }
 
-Judgement judge(const DifferenceBar& bar, const Results& results) {
-  Judgement judgement{.bar = fmt::format("{} of {}: at most {} ns more than {}", bar.row, bar.batch,
-                                         bar.limit_ns, bar.other),
-                      .found = {}};
-  const Series* const row = results.find(bar.row, bar.batch, Phase::submit);
-  const Series* const other = results.find(bar.other, bar.batch, Phase::submit);
-  if (row == nullptr || other == nullptr) {
-    judgement.found = no_row(row == nullptr ? bar.row : bar.other, bar.batch, Phase::submit);
-    return judgement;
-  }
-  const support::MedianInterval ns = difference(*row, *other);
-  judgement.found = text(ns) + " ns";
-  judgement.verdict = ns.high <= bar.limit_ns ? Verdict::met : Verdict::missed;
-  return judgement;
-}
-
-Judgement judge(const FreeBar& bar, const Results& results) {
-  Judgement judgement{.bar = fmt::format("{}: no {}", bar.row, bar.kind.name),
-                      .found = fmt::format("no figure of {}", bar.row)};
+Judgement judge_free(const char* row, const CountKind& kind, const Results& results) {
+  Judgement judgement{.bar = fmt::format("{}: no {}", row, kind.name),
+                      .found = fmt::format("no figure of {}", row)};
   double most = 0;
   for (const Series& series : results.all) {
-    if (series.name != bar.row) continue;
-    const std::optional<double> count = series.counts.*bar.kind.value;
+    if (series.name != row) continue;
+    const std::optional<double> count = series.counts.*kind.value;
     if (!count) {
-      judgement.found = fmt::format("{} were not counted", bar.kind.name);
+      judgement.found = fmt::format("{} were not counted", kind.name);
       judgement.verdict = Verdict::not_judged;
       return judgement;
     }
@@ -211,10 +181,12 @@ std::vector<Judgement> judge(const Results& results, int hip_major) {
   const auto add = [&](const auto& bar) { judgements.push_back(judge(bar, results)); };
   std::ranges::for_each(kRatios, add);
   for (const uint32_t batch : kImportedGraphBatches)
-    add(RatioBar{"hip-graph", batch, Bound::at_least, imported_graph_limit(hip_major),
-                 "uptempo-hip-graph", batch});
+    add(Bar{"hip-graph", batch, kAtLeast, imported_graph_limit(hip_major), "uptempo-hip-graph",
+            batch});
   std::ranges::for_each(kDifferences, add);
-  std::ranges::for_each(kFree, add);
+  for (const char* const row : kFreeRows)
+    for (const CountKind* const kind : kFreeKinds)
+      judgements.push_back(judge_free(row, *kind, results));
   std::ranges::for_each(kFloors, add);
   return judgements;
 }

@@ -58,16 +58,9 @@ struct Line {
 
 enum class Part : uint8_t { main, rest };
 
-std::vector<std::string> names_of(const Report& report) {
-  std::vector<std::string> names;
-  for (const Series& series : report.results.all)
-    if (std::ranges::find(names, series.name) == names.end()) names.push_back(series.name);
-  return names;
-}
-
 // The names of the first chart's rows, in the order of the report.
 std::vector<std::string> main_names(const Report& report) {
-  const std::vector<std::string> all = names_of(report);
+  const std::vector<std::string> all = report.results.names();
   std::vector<std::string> chosen;
   const auto choose = [&](const std::string& name) {
     if (chosen.size() < kMainLines && std::ranges::find(chosen, name) == chosen.end())
@@ -86,7 +79,7 @@ std::vector<Line> lines_of(const Report& report, Phase phase, Part part) {
   const std::vector<std::string> main = main_names(report);
   // Assigned before filtering by phase, so that a row looks alike in both panels.
   std::vector<Line> lines;
-  for (const std::string& name : names_of(report)) {
+  for (const std::string& name : report.results.names()) {
     const bool is_main = std::ranges::find(main, name) != main.end();
     if (is_main != (part == Part::main)) continue;
     const size_t number = lines.size(), colour = number % std::size(kColours);

@@ -49,18 +49,18 @@ Figure figure_of(const support::JsonField& in) {
   Figure figure{.name = in["name"].text(),
                 .batch = in["batch"].whole<uint32_t>(),
                 .phase = Phase::submit,
-                .ns = in["ns_per_dispatch"].number(),
-                .low = in["low"].number(),
-                .high = in["high"].number()};
+                .ns = {.median = in["ns_per_dispatch"].number(),
+                       .low = in["low"].number(),
+                       .high = in["high"].number()}};
   const std::string phase = in["phase"].text();
   if (phase == phase_name(Phase::complete))
     figure.phase = Phase::complete;
   else if (phase != phase_name(Phase::submit))
     in["phase"].refuse_for("submit or complete");
-  if (!(figure.low > 0 && figure.low <= figure.ns && figure.ns <= figure.high &&
-        std::isfinite(figure.high)))
+  const support::MedianInterval& ns = figure.ns;
+  if (!(ns.low > 0 && ns.low <= ns.median && ns.median <= ns.high && std::isfinite(ns.high)))
     in.refuse(fmt::format("{} of {} has impossible figures: {} in {} .. {}", figure.name,
-                          figure.batch, figure.ns, figure.low, figure.high));
+                          figure.batch, ns.median, ns.low, ns.high));
   return figure;
 }
 
@@ -68,34 +68,30 @@ struct Pair {
   std::string name;
   uint32_t batch;
   Phase phase;
-  std::optional<Figure> before, after;
+  std::optional<support::MedianInterval> before, after;
 
   bool overlap() const { return before->low <= after->high && after->low <= before->high; }
-  double ratio() const { return after->ns / before->ns; }
+  double ratio() const { return after->median / before->median; }
   const char* verdict() const {
     if (!before) return "new";
     if (!after) return "not measured now";
     if (overlap()) return "intervals overlap";
-    return after->ns < before->ns ? "cheaper" : "dearer";
+    return after->median < before->median ? "cheaper" : "dearer";
   }
 };
 
 std::vector<Pair> pairs(const EarlierReport& earlier, const Report& now) {
   std::vector<Pair> all;
-  for (const Series& series : now.results.all) {
-    const support::MedianInterval ns = series.interval();
-    all.push_back({series.name, series.batch, series.phase, std::nullopt,
-                   Figure{series.name, series.batch, series.phase, ns.median, ns.low, ns.high}});
-  }
+  for (const Series& series : now.results.all)
+    all.push_back({series.name, series.batch, series.phase, std::nullopt, series.interval()});
   for (const Figure& figure : earlier.figures) {
     const auto same = std::ranges::find_if(all, [&](const Pair& pair) {
       return pair.name == figure.name && pair.batch == figure.batch && pair.phase == figure.phase;
     });
-    if (same != all.end()) {
-      same->before = figure;
-    } else {
-      all.push_back({figure.name, figure.batch, figure.phase, figure, std::nullopt});
-    }
+    if (same != all.end())
+      same->before = figure.ns;
+    else
+      all.push_back({figure.name, figure.batch, figure.phase, figure.ns, std::nullopt});
   }
   return all;
 }
@@ -154,9 +150,9 @@ void require_comparable(const EarlierReport& earlier, const Report& now) {
 
 std::string comparison_table(const EarlierReport& earlier, const Report& now) {
   using support::Align;
-  const auto cell = [](const std::optional<Figure>& figure) {
-    return figure ? fmt::format("{:.1f} ({:.1f} .. {:.1f})", figure->ns, figure->low, figure->high)
-                  : std::string("-");
+  const auto cell = [](const std::optional<support::MedianInterval>& ns) {
+    return ns ? fmt::format("{:.1f} ({:.1f} .. {:.1f})", ns->median, ns->low, ns->high)
+              : std::string("-");
   };
   support::Table table({{"row", Align::left},
                         {"batch", Align::right},
@@ -179,8 +175,8 @@ ordered_json comparison_json(const EarlierReport& earlier, const Report& now) {
   ordered_json out = ordered_json::array();
   for (const Pair& pair : pairs(earlier, now)) {
     const bool both = pair.before && pair.after;
-    const auto ns = [](const std::optional<Figure>& figure) {
-      return figure ? ordered_json(figure->ns) : ordered_json(nullptr);
+    const auto ns = [](const std::optional<support::MedianInterval>& figure) {
+      return figure ? ordered_json(figure->median) : ordered_json(nullptr);
     };
     out.push_back({{"name", pair.name},
                    {"batch", pair.batch},

@@ -21,7 +21,7 @@ struct Figure {
   std::string name;
   uint32_t batch = 0;
   Phase phase = Phase::submit;
-  double ns = 0, low = 0, high = 0;
+  support::MedianInterval ns{};
 };
 
 struct EarlierReport {

@@ -107,6 +107,13 @@ const Series* Results::find(std::string_view name, uint32_t batch, Phase phase) 
   return found == all.end() ? nullptr : &*found;
 }
 
+std::vector<std::string> Results::names() const {
+  std::vector<std::string> names;
+  for (const Series& series : all)
+    if (std::ranges::find(names, series.name) == names.end()) names.push_back(series.name);
+  return names;
+}
+
 void Results::keep_best_variants() {
   std::vector<Series> kept;
   for (Series& series : all) {

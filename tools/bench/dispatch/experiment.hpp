@@ -42,6 +42,8 @@ class Results {
   std::vector<Series> all;
 
   const Series* find(std::string_view name, uint32_t batch, Phase phase) const noexcept;
+  // Each name once, in the order of `all`.
+  std::vector<std::string> names() const;
   // Keeps, for each batch and phase, the variant of "NAME/..." with the lowest median, and names it
   // NAME.
   void keep_best_variants();

@@ -24,7 +24,7 @@ struct alignas(64) Line {
   __m128i part[4];
 };
 
-enum class Arguments : uint8_t { none, stored, lines };
+enum class Kernargs : uint8_t { none, stored, lines };
 
 class Floor : public Row {
  public:
@@ -73,7 +73,7 @@ class Floor : public Row {
 
   // A local object of each put(): members of a longer-lived object would be reloaded after every
   // store.
-  template <Arguments kind>
+  template <Kernargs kind>
   class Blocks {
    public:
     explicit Blocks(const Floor& floor) noexcept
@@ -84,10 +84,10 @@ class Floor : public Row {
 
     void put(uint32_t i) const noexcept {
       auto* const block = reinterpret_cast<__m128i*>(first_ + i * step_);
-      if constexpr (kind == Arguments::stored) {
+      if constexpr (kind == Kernargs::stored) {
         std::memcpy(block, &tallies_, sizeof tallies_);
         std::memcpy(reinterpret_cast<std::byte*>(block) + sizeof tallies_, &i, sizeof i);
-      } else if constexpr (kind == Arguments::lines) {
+      } else if constexpr (kind == Kernargs::lines) {
         for (int part = 0; part < 4; ++part) _mm_stream_si128(block + part, images_[i].part[part]);
       }
     }
@@ -134,13 +134,13 @@ void put_line(void* line, __m128i a, __m128i b, __m128i c, __m128i d) noexcept {
   }
 }
 
-template <bool streaming, bool built, Arguments arguments>
+template <bool streaming, bool built, Kernargs arguments>
 class Narrow final : public Floor {
  public:
   using Floor::Floor;
 
  private:
-  bool copies_blocks() const noexcept override { return arguments == Arguments::lines; }
+  bool copies_blocks() const noexcept override { return arguments == Kernargs::lines; }
   void put(uint64_t index, uint32_t dispatch, uint32_t count) const noexcept override {
     hsa_kernel_dispatch_packet_t* const ring = raw_->ring();
     const uint64_t mask = raw_->mask();
@@ -169,13 +169,13 @@ class Narrow final : public Floor {
       }
       if (count > 1) copy(count - 1);
     }
-    if constexpr (streaming || arguments == Arguments::lines) _mm_sfence();
+    if constexpr (streaming || arguments == Kernargs::lines) _mm_sfence();
   }
 };
 
 bool has_wide_stores() noexcept { return __builtin_cpu_supports("avx512f") != 0; }
 
-template <bool built, Arguments arguments>
+template <bool built, Kernargs arguments>
 class Wide final : public Floor {
  public:
   using Floor::Floor;
@@ -210,7 +210,7 @@ Rows floor_rows(std::shared_ptr<RawQueue> queue) {
   const auto add = [&]<class Variant>(std::type_identity<Variant>, const char* name) {
     rows.push_back(std::make_unique<Variant>(queue, name));
   };
-  constexpr auto none = Arguments::none, stored = Arguments::stored, lines = Arguments::lines;
+  constexpr auto none = Kernargs::none, stored = Kernargs::stored, lines = Kernargs::lines;
   using std::type_identity;
   add(type_identity<Narrow<false, false, none>>{}, "floor-packets/copied-ordinary");
   add(type_identity<Narrow<false, true, none>>{}, "floor-packets/built-ordinary");

@@ -20,38 +20,33 @@ void require(const char* error, const char* call) {
   if (error != nullptr) throw std::runtime_error(std::string(call) + ": " + error);
 }
 
-class HipRow : public Row {
+// Submits every dispatch by hipLaunchKernel, or every batch by hipGraphLaunch.
+class HipRow final : public Row {
  public:
-  HipRow(const Workload& workload, const uptempo_hip_peer& hip) : workload_(workload), hip_(hip) {}
+  HipRow(const Workload& workload, const uptempo_hip_peer& hip, bool graphs)
+      : workload_(workload), hip_(hip), graphs_(graphs) {}
+  std::string_view name() const override { return graphs_ ? "hip-graph" : "hip-launch"; }
+  uint32_t times(uint32_t i, const Load& load) const override {
+    return graphs_ ? first_batch_again(i, load) : Row::times(i, load);
+  }
+  void prepare(const Load& load) override {
+    require(hip_.prepare(load.batch, load.repeats, workload_.tallies.data(), graphs_),
+            graphs_ ? "preparing HIP graphs" : "preparing HIP");
+  }
   void close_gate() override {}
   void open_gate() override {}
+  void submit(const Load&) override {
+    if (graphs_)
+      require(hip_.launch_graphs(), "hipGraphLaunch");
+    else
+      require(hip_.launch(), "hipLaunchKernel");
+  }
   void wait() override { require(hip_.wait(), "hipStreamSynchronize"); }
 
- protected:
+ private:
   const Workload& workload_;
   const uptempo_hip_peer& hip_;
-};
-
-class Launch final : public HipRow {
- public:
-  using HipRow::HipRow;
-  std::string_view name() const override { return "hip-launch"; }
-  void prepare(const Load& load) override {
-    require(hip_.prepare(load.batch, load.repeats, workload_.tallies.data(), 0), "preparing HIP");
-  }
-  void submit(const Load&) override { require(hip_.launch(), "hipLaunchKernel"); }
-};
-
-class Graph final : public HipRow {
- public:
-  using HipRow::HipRow;
-  std::string_view name() const override { return "hip-graph"; }
-  uint32_t times(uint32_t i, const Load& load) const override { return first_batch_again(i, load); }
-  void prepare(const Load& load) override {
-    require(hip_.prepare(load.batch, load.repeats, workload_.tallies.data(), 1),
-            "preparing HIP graphs");
-  }
-  void submit(const Load&) override { require(hip_.launch_graphs(), "hipGraphLaunch"); }
+  const bool graphs_;
 };
 
 // The graph of that row, imported and replayed in a queue of its own, with a gate.
@@ -104,8 +99,8 @@ Peer add_hip_rows(Rows& rows, const Workload& workload) {
                                                        "uptempo_hip_peer_functions", peer.missing);
   if (functions == nullptr) return peer;
   peer.version = functions()->version();
-  rows.push_back(std::make_unique<Launch>(workload, *functions()));
-  rows.push_back(std::make_unique<Graph>(workload, *functions()));
+  rows.push_back(std::make_unique<HipRow>(workload, *functions(), false));
+  rows.push_back(std::make_unique<HipRow>(workload, *functions(), true));
   std::string no_import;
   const auto import = open_peer<ImportHipGraph>("libdispatch_bench_hip_graph.so",
                                                 "uptempo_import_hip_graph", no_import);

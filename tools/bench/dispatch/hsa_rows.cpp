@@ -90,32 +90,14 @@ class HsaRow : public Row {
   Load load_;
 };
 
+// Reserves slots and rings the doorbell once for each batch, or for each dispatch.
+template <bool doorbell_each>
 class Careful final : public HsaRow {
  public:
   using HsaRow::HsaRow;
-  std::string_view name() const override { return "hsa-careful"; }
-
-  void submit(const Load& load) override {
-    const RawQueue& raw = *queue_;
-    hsa_queue_t* const queue = raw.queue();
-    const Target target(raw);
-    const uint32_t last = load.batch - 1;
-    const Words words(load.batch);
-    uint32_t dispatch = 0;
-    for (uint32_t batch = 0; batch < load.repeats; ++batch) {
-      const uint64_t first = reserve(queue, load.batch);
-      for (uint32_t i = 0; i < load.batch; ++i)
-        target.write(first + i, dispatch++, words.of(i),
-                     i == last ? raw.signal(batch) : hsa_signal_t{0});
-      ring_doorbell(queue, first + last);
-    }
+  std::string_view name() const override {
+    return doorbell_each ? "hsa-doorbell-each" : "hsa-careful";
   }
-};
-
-class DoorbellEach final : public HsaRow {
- public:
-  using HsaRow::HsaRow;
-  std::string_view name() const override { return "hsa-doorbell-each"; }
 
   void submit(const Load& load) override {
     const RawQueue& raw = *queue_;
@@ -125,12 +107,14 @@ class DoorbellEach final : public HsaRow {
     const Words words(load.batch);
     uint32_t dispatch = 0;
     for (uint32_t batch = 0; batch < load.repeats; ++batch) {
-      for (uint32_t i = 0; i < load.batch; ++i) {
-        const uint64_t index = reserve(queue, 1);
+      uint64_t index = doorbell_each ? 0 : reserve(queue, load.batch);
+      for (uint32_t i = 0; i < load.batch; ++i, ++index) {
+        if constexpr (doorbell_each) index = reserve(queue, 1);
         target.write(index, dispatch++, words.of(i),
                      i == last ? raw.signal(batch) : hsa_signal_t{0});
-        ring_doorbell(queue, index);
+        if constexpr (doorbell_each) ring_doorbell(queue, index);
       }
+      if constexpr (!doorbell_each) ring_doorbell(queue, index - 1);
     }
   }
 };
@@ -164,8 +148,8 @@ class Naive final : public HsaRow {
 
 Rows hsa_rows(std::shared_ptr<RawQueue> queue) {
   Rows rows;
-  rows.push_back(std::make_unique<Careful>(queue));
-  rows.push_back(std::make_unique<DoorbellEach>(queue));
+  rows.push_back(std::make_unique<Careful<false>>(queue));
+  rows.push_back(std::make_unique<Careful<true>>(queue));
   rows.push_back(std::make_unique<Naive>(queue));
   return rows;
 }

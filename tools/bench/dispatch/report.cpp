@@ -34,13 +34,6 @@ std::string published_text(const Published& published) {
                   published.batch, published.total_us * 1000 / published.batch, published.source));
 }
 
-std::vector<std::string> names(const Results& results) {
-  std::vector<std::string> names;
-  for (const Series& series : results.all)
-    if (std::ranges::find(names, series.name) == names.end()) names.push_back(series.name);
-  return names;
-}
-
 std::string nanoseconds(double ns) {
   return ns < 99.95 ? fmt::format("{:.1f}", ns) : fmt::format("{:.0f}", ns);
 }
@@ -51,7 +44,7 @@ std::string grid(const Report& report, Phase phase, const std::string& title, Ce
   for (const uint32_t batch : report.batches)
     columns.push_back({fmt::format("batch of\n{}", batch)});
   support::Table table(columns);
-  for (const std::string& name : names(report.results)) {
+  for (const std::string& name : report.results.names()) {
     std::vector<std::string> cells{name};
     bool any = false;
     for (const uint32_t batch : report.batches) {
