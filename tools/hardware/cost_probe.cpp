@@ -13,8 +13,8 @@
 #include <uptempo/program/program.hpp>
 #include <uptempo/runtime/signal.hpp>
 #include <uptempo/stream/stream.hpp>
-#include "tools/hardware/packets.hpp"
 #include "tools/support/packet_queue.hpp"
+#include "tools/support/packets.hpp"
 #include "tools/support/rounds.hpp"
 #include "tools/support/statistics.hpp"
 
@@ -74,6 +74,8 @@ constexpr size_t kBarrierRow = 1;
 // The cost of a narrower fence that is called dearer: so far above that of the wider one.
 constexpr double kDearer = 1.2;
 
+const Grid kOne = Grid{1}.by(1);
+
 }  // namespace
 
 Answer probe_costs(const support::Device& device) {
@@ -85,18 +87,20 @@ Answer probe_costs(const support::Device& device) {
   const PinnedBuffer<uint32_t> found(gpu, 1);
   Copier copier(gpu);
   copier.fill(counter, 0);
-  const KernargBuffer block(gpu, kBlockBytes);
-  write_arguments(count, block.data(), 1, 1, queue.facts(), counter.data());
+  const KernargBuffer block(gpu, support::kBlockBytes);
+  support::write_arguments(count, block.data(), kOne, queue.facts(), counter.data());
   const Signal done(SignalKind::interrupt, 0);
   queue.flush();
 
   CostTimes ns;
   const auto run = [&](size_t number) {
     const Row& row = kRows.at(number);
-    std::vector<aql::Packet64> packets(kPackets,
-                                       dispatch_of(count.info(), 1, 1, block.data(), row.flags,
-                                                   row.signals ? done.handle() : hsa_signal_t{0}));
-    packets.back() = dispatch_of(count.info(), 1, 1, block.data(), row.flags, done.handle());
+    aql::KernelDispatch dispatch =
+        support::dispatch_of(count.info(), kOne, block.data(), row.flags, done.handle());
+    const aql::Packet64 last = aql::to_packet(dispatch);
+    if (!row.signals) dispatch.completion_signal = {0};
+    std::vector<aql::Packet64> packets(kPackets, aql::to_packet(dispatch));
+    packets.back() = last;
     hsa_signal_store_relaxed(done.handle(), row.signals ? kPackets : 1);
     const auto begin = std::chrono::steady_clock::now();
     const size_t at_once = row.doorbells ? 1 : kPackets;

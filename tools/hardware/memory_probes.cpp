@@ -12,8 +12,8 @@
 #include <uptempo/memory/kernarg_placement.hpp>
 #include <uptempo/program/program.hpp>
 #include <uptempo/runtime/signal.hpp>
-#include "tools/hardware/packets.hpp"
 #include "tools/support/packet_queue.hpp"
+#include "tools/support/packets.hpp"
 
 namespace uptempo::hardware {
 namespace {
@@ -41,7 +41,9 @@ class Shared {
   std::byte* block() const {
     return static_cast<std::byte*>(memory_.data()) + kWords * sizeof(uint32_t);
   }
-  volatile uint32_t* line() const { return reinterpret_cast<uint32_t*>(block() + kBlockBytes); }
+  volatile uint32_t* line() const {
+    return reinterpret_cast<uint32_t*>(block() + support::kBlockBytes);
+  }
   // Fewer over the BAR, where a store is dear, above all on a virtual GPU that holds stores back.
   uint32_t word_count() const { return on_device_ ? kWords / 8 : kWords; }
   // Where the engine would put kernargs that shall be in device memory.
@@ -61,7 +63,7 @@ class Shared {
   }
 
  private:
-  static constexpr size_t kBytes = kWords * sizeof(uint32_t) + kBlockBytes + 64;
+  static constexpr size_t kBytes = kWords * sizeof(uint32_t) + support::kBlockBytes + 64;
   Agent gpu_;
   bool on_device_;
   Allocation memory_;
@@ -78,7 +80,7 @@ class Reader {
         copy_(program_.kernel<uint32_t*, const uint32_t*>("copy")),
         fill_(program_.kernel<uint32_t*, uint32_t>("fill")),
         seen_(gpu, size_t{kRepeats} * kWords),
-        blocks_(gpu, size_t{kRepeats} * kBlockBytes),
+        blocks_(gpu, size_t{kRepeats} * support::kBlockBytes),
         done_(SignalKind::interrupt, 0),
         queue_(gpu, 256, std::chrono::seconds(10)) {}
 
@@ -87,7 +89,8 @@ class Reader {
     const uint32_t words = shared.word_count();
     const auto* const from = const_cast<const uint32_t*>(shared.words());
     for (uint32_t i = 0; i < kRepeats; ++i)
-      write_arguments(copy_, block(i), words, kWorkgroup, queue_.facts(), seen(i), from);
+      support::write_arguments(copy_, block(i), Grid{words}.by(kWorkgroup), queue_.facts(), seen(i),
+                               from);
     begin();
     for (uint32_t i = 0; i < kRepeats; ++i) {
       for (uint32_t word = 0; word < words; ++word) shared.words()[word] = value_of(i);
@@ -101,8 +104,8 @@ class Reader {
   Reads arguments(Shared& shared, FenceScope acquire, Arrival arrival) {
     begin();
     for (uint32_t i = 0; i < kRepeats; ++i) {
-      write_arguments(fill_, shared.block(), kWorkgroup, kWorkgroup, queue_.facts(), seen(i),
-                      value_of(i));
+      support::write_arguments(fill_, shared.block(), Grid{kWorkgroup}.by(kWorkgroup),
+                               queue_.facts(), seen(i), value_of(i));
       shared.arrive(arrival);
       run(fill_.info(), shared.block(), kWorkgroup, acquire);
     }
@@ -110,7 +113,7 @@ class Reader {
   }
 
  private:
-  std::byte* block(uint32_t i) const { return blocks_.data() + i * kBlockBytes; }
+  std::byte* block(uint32_t i) const { return blocks_.data() + i * support::kBlockBytes; }
   uint32_t* seen(uint32_t i) const { return seen_.data() + size_t{i} * kWords; }
   uint32_t value_of(uint32_t i) const { return round_ * kRepeats + i + 1; }
 
@@ -132,9 +135,9 @@ class Reader {
   }
   void run(const KernelInfo& kernel, std::byte* block, uint32_t work_items, FenceScope acquire) {
     hsa_signal_store_relaxed(done_.handle(), 1);
-    const aql::Packet64 packet =
-        dispatch_of(kernel, work_items, kWorkgroup, block,
-                    {aql::Barrier::on, acquire, FenceScope::none}, done_.handle());
+    const aql::Packet64 packet = aql::to_packet(
+        support::dispatch_of(kernel, Grid{work_items}.by(kWorkgroup), block,
+                             {aql::Barrier::on, acquire, FenceScope::none}, done_.handle()));
     queue_.publish({&packet, 1});
     queue_.wait(done_.handle(), "a kernel that reads what the host wrote",
                 std::chrono::milliseconds(1));

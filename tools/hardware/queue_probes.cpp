@@ -11,9 +11,9 @@
 #include <uptempo/memory/buffer.hpp>
 #include <uptempo/program/program.hpp>
 #include <uptempo/runtime/error.hpp>
-#include "tools/hardware/packets.hpp"
 #include "tools/hardware/probe.hpp"
 #include "tools/hardware/raw_queue.hpp"
+#include "tools/support/packets.hpp"
 
 namespace uptempo::hardware {
 namespace {
@@ -48,10 +48,12 @@ bool passes_running_kernel(const Agent& gpu) {
   const PinnedBuffer<uint32_t> words(gpu, 96);  // three words in lines of their own
   std::ranges::fill(words.span(), 0u);
   uint32_t *const started = words.data(), *const gate = words.data() + 32;
-  const KernargBuffer block(gpu, kBlockBytes);
+  const KernargBuffer block(gpu, support::kBlockBytes);
   // Some seconds on hardware, where each poll crosses the bus.
   constexpr uint32_t kPolls = 4'000'000, kRound = 1;
-  write_arguments(meet, block.data(), 1, 1, {}, started, gate, kRound, kPolls, words.data() + 64);
+  const Grid one = Grid{1}.by(1);
+  support::write_arguments(meet, block.data(), one, {}, started, gate, kRound, kPolls,
+                           words.data() + 64);
   const Signal done(SignalKind::interrupt, 1);
   RawQueue queue(gpu, kRing);
   const auto require = [](bool holds, const char* found) {
@@ -63,9 +65,9 @@ bool passes_running_kernel(const Agent& gpu) {
                    .remedy = "look at the kernel log"});
   };
 
-  const uint64_t index = queue.publish(dispatch_of(
-      meet.info(), 1, 1, block.data(),
-      {aql::Barrier::on, aql::FenceScope::system, aql::FenceScope::system}, done.handle()));
+  const uint64_t index = queue.publish(aql::to_packet(support::dispatch_of(
+      meet.info(), one, block.data(),
+      {aql::Barrier::on, aql::FenceScope::system, aql::FenceScope::system}, done.handle())));
   for (int i = 0; i < 8; ++i) queue.publish(barrier_for(nullptr, aql::Barrier::off));
   const auto end = std::chrono::steady_clock::now() + kLongest;
   while (__atomic_load_n(started, __ATOMIC_ACQUIRE) != kRound) {

@@ -9,8 +9,8 @@
 #include <uptempo/memory/buffer.hpp>
 #include <uptempo/program/program.hpp>
 #include <uptempo/stream/stream.hpp>
-#include "tools/hardware/packets.hpp"
 #include "tools/support/packet_queue.hpp"
+#include "tools/support/packets.hpp"
 
 namespace uptempo::hardware {
 namespace {
@@ -34,10 +34,11 @@ Answer keep_full(const support::Device& device, uint32_t packets) {
   const PinnedBuffer<uint32_t> found(gpu, kBlocks);
   Copier copier(gpu);
   copier.fill(counters, 0);
-  const KernargBuffer blocks(gpu, kBlocks * kBlockBytes);
-  const auto block = [&](uint64_t number) { return blocks.data() + number * kBlockBytes; };
+  const Grid one = Grid{1}.by(1);
+  const KernargBuffer blocks(gpu, kBlocks * support::kBlockBytes);
+  const auto block = [&](uint64_t number) { return blocks.data() + number * support::kBlockBytes; };
   for (uint64_t i = 0; i < kBlocks; ++i)
-    write_arguments(count, block(i), 1, 1, queue.facts(), counters.data() + i);
+    support::write_arguments(count, block(i), one, queue.facts(), counters.data() + i);
   queue.flush();
 
   const auto begin = std::chrono::steady_clock::now();
@@ -45,8 +46,9 @@ Answer keep_full(const support::Device& device, uint32_t packets) {
   for (uint64_t i = 0; i < kPackets; i += kAtOnce) {
     const size_t many = std::min<uint64_t>(kAtOnce, kPackets - i);
     for (size_t k = 0; k < many; ++k)
-      next[k] = dispatch_of(count.info(), 1, 1, block((i + k) % kBlocks),
-                            {aql::Barrier::off, aql::FenceScope::none, aql::FenceScope::none});
+      next[k] = aql::to_packet(
+          support::dispatch_of(count.info(), one, block((i + k) % kBlocks),
+                               {aql::Barrier::off, aql::FenceScope::none, aql::FenceScope::none}));
     queue.publish({next.data(), many});
   }
   queue.flush();

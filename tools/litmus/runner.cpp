@@ -6,7 +6,6 @@
 #include <atomic>
 #include <bit>
 #include <chrono>
-#include <cstring>
 #include <optional>
 #include <span>
 #include <stdexcept>
@@ -19,6 +18,7 @@
 #include <uptempo/runtime/error.hpp>
 #include <uptempo/runtime/signal.hpp>
 #include "tools/support/packet_queue.hpp"
+#include "tools/support/packets.hpp"
 
 namespace uptempo::litmus {
 namespace {
@@ -30,6 +30,9 @@ using namespace std::chrono_literals;
 
 constexpr size_t kPageBytes = 4096;
 constexpr uint32_t kWorkgroup = 64;
+// The delay kernel: one workgroup.
+const Grid kDelayGrid = Grid{kWorkgroup}.by(kWorkgroup);
+constexpr uint32_t kFirstOfOne = 1 << 16;  // `turn` of litmus.cl
 constexpr auto kPatience = 60s;
 constexpr HeaderFlags kSystemScopes{Barrier::on, FenceScope::system, FenceScope::system};
 constexpr HeaderFlags kOrderOnly{Barrier::off, FenceScope::none, FenceScope::none};
@@ -179,61 +182,39 @@ struct Runner::Impl {
     }
     return sort.info();
   }
-  static uint32_t work_items(const Test& test, const Step& step) {
-    return step.kernel == Step::Kernel::sort_pass ? test.words / 2 : test.words;
-  }
-  static uint32_t workgroup(const Step& step) {
-    return step.kernel == Step::Kernel::sort_pass ? kSortWorkgroup : kWorkgroup;
+  static Grid grid_of(const Test& test, const Step& step) {
+    return step.kernel == Step::Kernel::sort_pass ? Grid{test.words / 2}.by(kSortWorkgroup)
+                                                  : Grid{test.words}.by(kWorkgroup);
   }
 
   void write_arguments(const Test& test, StepId number, uint64_t iteration) {
     const Step& step = test.steps[number];
-    const KernelInfo& kernel = kernel_of(step);
+    const Grid grid = grid_of(test, step);
     std::byte* const to = block_of(test, number);
-    kernel.arguments.fill_hidden(to, Grid{work_items(test, step)}.by(workgroup(step)), {});
-    const auto put = [&](size_t argument, const auto& value) {
-      std::memcpy(to + kernel.arguments.offset(argument), &value, sizeof value);
-    };
     uint32_t* const target = words(test, step.to);
     const uint32_t rounds = rounds_of(iteration, number);
-    const uint32_t groups = work_items(test, step) / workgroup(step);
+    const uint32_t groups = grid.items.x / grid.workgroup.x;
     const uint32_t turn = static_cast<uint32_t>(number % groups) | groups << 16;
     switch (step.kernel) {
       case Step::Kernel::copy:
-        put(0, words(test, step.from));
-        put(1, target);
-        put(2, rounds);
-        put(3, turn);
+        support::write_arguments(copy, to, grid, {}, words(test, step.from), target, rounds, turn);
         break;
       case Step::Kernel::store:
       case Step::Kernel::add:
-        put(0, target);
-        put(1, step.value);
-        put(2, rounds);
-        put(3, turn);
+        support::write_arguments(step.kernel == Step::Kernel::add ? add : store, to, grid, {},
+                                 target, step.value, rounds, turn);
         break;
       case Step::Kernel::sort_pass:
-        put(0, target);
-        put(1, step.stage);
-        put(2, step.pass);
-        put(3, uint32_t{1});
+        support::write_arguments(sort, to, grid, {}, target, step.stage, step.pass, 1u);
         break;
     }
   }
 
   aql::Packet64 packet_of(const Test& test, StepId number, hsa_signal_t signal) {
     const Step& step = test.steps[number];
-    if (step.kind == Step::Kind::dispatch) {
-      const KernelInfo& kernel = kernel_of(step);
-      return aql::to_packet(aql::KernelDispatch{.flags = step.flags,
-                                                .grid = {work_items(test, step), 1, 1},
-                                                .workgroup = {workgroup(step), 1, 1},
-                                                .private_segment_size = kernel.private_segment_size,
-                                                .group_segment_size = kernel.group_segment_size,
-                                                .kernel_object = kernel.object,
-                                                .kernarg_address = block_of(test, number),
-                                                .completion_signal = signal});
-    }
+    if (step.kind == Step::Kind::dispatch)
+      return aql::to_packet(support::dispatch_of(kernel_of(step), grid_of(test, step),
+                                                 block_of(test, number), step.flags, signal));
     std::array<hsa_signal_t, 5> dependencies{};
     for (size_t i = 0; i < step.after.size(); ++i) dependencies.at(i) = completion(step.after[i]);
     if (step.kind == Step::Kind::barrier_and)
@@ -243,24 +224,16 @@ struct Runner::Impl {
 
   // Writes the delay kernel's arguments, before the fences that begin every test.
   void write_delay(uint32_t rounds) {
-    const ArgumentLayout& arguments = store.info().arguments;
-    std::byte* const to = block(kDelayBlock);
-    arguments.fill_hidden(to, Grid{kWorkgroup}.by(kWorkgroup), {});
-    void* const target = unused.data();
-    std::memcpy(to + arguments.offset(0), &target, sizeof target);
-    std::memset(to + arguments.offset(1), 0, sizeof(uint32_t));
-    std::memcpy(to + arguments.offset(2), &rounds, sizeof rounds);
+    support::write_arguments(store, block(kDelayBlock), kDelayGrid, {},
+                             static_cast<uint32_t*>(unused.data()), 0u, rounds, kFirstOfOne);
   }
   void publish_delay(hsa_signal_t the_gate, hsa_signal_t delayed) {
     hsa_signal_store_relaxed(delayed, 1);
-    const aql::Packet64 packets[] = {aql::to_packet(aql::BarrierAnd{kOrderOnly, {the_gate}, {}}),
-                                     aql::to_packet(aql::KernelDispatch{
-                                         .flags = {Barrier::on, FenceScope::none, FenceScope::none},
-                                         .grid = {kWorkgroup, 1, 1},
-                                         .workgroup = {kWorkgroup, 1, 1},
-                                         .kernel_object = store.info().object,
-                                         .kernarg_address = block(kDelayBlock),
-                                         .completion_signal = delayed})};
+    const aql::Packet64 packets[] = {
+        aql::to_packet(aql::BarrierAnd{kOrderOnly, {the_gate}, {}}),
+        aql::to_packet(support::dispatch_of(store.info(), kDelayGrid, block(kDelayBlock),
+                                            {Barrier::on, FenceScope::none, FenceScope::none},
+                                            delayed))};
     queues[kDelayQueue].publish(packets);
   }
 

@@ -18,6 +18,7 @@
 #include "tools/fence_scope/run/run_queues.hpp"
 #include "tools/fence_scope/run/run_signals.hpp"
 #include "tools/fence_scope/sequence/step_kernels.hpp"
+#include "tools/support/packets.hpp"
 
 namespace uptempo::fence_scope {
 namespace {
@@ -45,7 +46,10 @@ std::vector<aql::KernelDispatch> step_dispatches(const Sequence& sequence,
     if (step.kind == Step::Kind::copy) continue;
     const KernelInfo& kernel = kernels.of(i);
     std::byte* const block = blocks.make(kernel, step.grid, queues[step.queue].facts());
-    dispatch = dispatch_of(kernel, step.grid, block);
+    dispatch = support::dispatch_of(kernel, step.grid, block);
+    const auto put = [&](size_t argument, const auto& value) {
+      std::memcpy(block + kernel.arguments.offset(argument), &value, sizeof value);
+    };
     for (size_t a = 0; a < step.arguments.size(); ++a) {
       const Argument& argument = step.arguments[a];
       switch (argument.kind) {
@@ -54,11 +58,11 @@ std::vector<aql::KernelDispatch> step_dispatches(const Sequence& sequence,
                       argument.value.size());
           break;
         case Argument::Kind::address:
-          put(block, kernel, a, buffers.at(argument.buffer, argument.begin));
+          put(a, buffers.at(argument.buffer, argument.begin));
           break;
         case Argument::Kind::local: {
           const auto offset = static_cast<uint32_t>(align_local(dispatch.group_segment_size));
-          put(block, kernel, a, offset);
+          put(a, offset);
           dispatch.group_segment_size = offset + argument.local_bytes;
           break;
         }

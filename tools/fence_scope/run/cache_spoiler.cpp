@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include <uptempo/kernels/transfer.hpp>
+#include "tools/support/packets.hpp"
 
 namespace uptempo::fence_scope {
 
@@ -23,21 +24,20 @@ CacheSpoiler::CacheSpoiler(const Agent& gpu, const Sequence& sequence, const Ben
     const Grid grid =
         Grid{static_cast<uint32_t>(std::clamp<uint64_t>(bytes / unit, 64, 65536))}.by(64);
     std::byte* const filling = blocks.make(fill_.info(), grid, queue);
-    put(filling, fill_.info(), 0, buffers.at(i));
-    put(filling, fill_.info(), 1, bytes);
-    put(filling, fill_.info(), 2, pattern);
-    put(filling, fill_.info(), 3, pattern);
-    aql::KernelDispatch packet = dispatch_of(fill_.info(), grid, filling);
-    packet.flags = {Barrier::on, i == 0 ? FenceScope::system : FenceScope::none, FenceScope::agent};
-    packets_.push_back(aql::to_packet(packet));
+    support::write_arguments(fill_, filling, grid, queue,
+                             reinterpret_cast<unsigned char*>(buffers.at(i)), bytes, pattern,
+                             pattern);
+    packets_.push_back(aql::to_packet(support::dispatch_of(
+        fill_.info(), grid, filling,
+        {Barrier::on, i == 0 ? FenceScope::system : FenceScope::none, FenceScope::agent})));
 
     std::byte* const reading = blocks.make(read_.info(), grid, queue);
-    put(reading, read_.info(), 0, trash_.data());
-    put(reading, read_.info(), 1, buffers.at(i));
-    put(reading, read_.info(), 2, bytes);
-    packet = dispatch_of(read_.info(), grid, reading);
-    packet.flags = {Barrier::on, i == 0 ? FenceScope::agent : FenceScope::none, FenceScope::none};
-    reads.push_back(aql::to_packet(packet));
+    support::write_arguments(read_, reading, grid, queue,
+                             static_cast<unsigned char*>(trash_.data()),
+                             reinterpret_cast<unsigned char*>(buffers.at(i)), bytes);
+    reads.push_back(aql::to_packet(support::dispatch_of(
+        read_.info(), grid, reading,
+        {Barrier::on, i == 0 ? FenceScope::agent : FenceScope::none, FenceScope::none})));
   }
   packets_.insert(packets_.end(), reads.begin(), reads.end());
   packets_.push_back(aql::to_packet(aql::BarrierAnd{

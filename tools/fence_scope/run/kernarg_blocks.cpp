@@ -25,14 +25,4 @@ void KernargBlocks::leave_to_session() noexcept {
   for (Allocation& page : pages_) page.leave_to_session();
 }
 
-aql::KernelDispatch dispatch_of(const KernelInfo& kernel, const Grid& grid, std::byte* block) {
-  return {.grid = grid.items,
-          .workgroup = grid.workgroup,
-          .dimensions = grid.dimensions,
-          .private_segment_size = kernel.private_segment_size,
-          .group_segment_size = kernel.group_segment_size + grid.lds_bytes,
-          .kernel_object = kernel.object,
-          .kernarg_address = block};
-}
-
 }  // namespace uptempo::fence_scope

@@ -5,10 +5,8 @@
 #pragma once
 
 #include <cstddef>
-#include <cstring>
 #include <vector>
 
-#include <uptempo/aql/packet.hpp>
 #include <uptempo/memory/buffer.hpp>
 #include <uptempo/program/argument_layout.hpp>
 #include <uptempo/program/grid.hpp>
@@ -33,14 +31,5 @@ class KernargBlocks {
   std::vector<Allocation> pages_;
   size_t next_ = 0;  // first free byte of the last page
 };
-
-// Writes an explicit argument.
-template <class T>
-void put(std::byte* block, const KernelInfo& kernel, size_t argument, const T& value) {
-  std::memcpy(block + kernel.arguments.offset(argument), &value, sizeof value);
-}
-
-// A dispatch with default header flags and no completion signal.
-aql::KernelDispatch dispatch_of(const KernelInfo& kernel, const Grid& grid, std::byte* block);
 
 }  // namespace uptempo::fence_scope
