@@ -7,47 +7,20 @@
 namespace uptempo::litmus {
 
 const char* name_of(CellKind kind) noexcept {
-  switch (kind) {
-    case CellKind::device_local:
-      return "device";
-    case CellKind::coarse_grained:
-      return "coarse";
-    case CellKind::fine_grained:
-      return "fine";
-  }
-  return "undefined";
+  constexpr const char* names[] = {"device", "coarse", "fine"};
+  return names[static_cast<size_t>(kind)];
 }
 
 std::string name_of(const Step& step) {
-  switch (step.kind) {
-    case Step::Kind::dispatch:
-      switch (step.kernel) {
-        case Step::Kernel::store:
-          return "dispatch store";
-        case Step::Kernel::copy:
-          return "dispatch copy";
-        case Step::Kernel::add:
-          return "dispatch add";
-        case Step::Kernel::sort_pass:
-          return "dispatch sort " + std::to_string(step.stage) + "." + std::to_string(step.pass);
-      }
-      break;
-    case Step::Kind::barrier_and:
-      return "barrier-and";
-    case Step::Kind::barrier_or:
-      return "barrier-or";
-    case Step::Kind::copy:
-      return "engine copy";
-    case Step::Kind::host_store:
-      return "host store";
-    case Step::Kind::host_arguments:
-      return "host arguments";
-    case Step::Kind::host_load:
-      return "host load";
-    case Step::Kind::host_wait:
-      return "host wait";
-  }
-  return "undefined";
+  // In the order of the enumerations.
+  constexpr const char* kinds[] = {"dispatch ",  "barrier-and",    "barrier-or", "engine copy",
+                                   "host store", "host arguments", "host load",  "host wait"};
+  constexpr const char* kernels[] = {"store", "copy", "add", "sort "};
+  std::string name = kinds[static_cast<size_t>(step.kind)];
+  if (step.kind != Step::Kind::dispatch) return name;
+  name += kernels[static_cast<size_t>(step.kernel)];
+  if (step.kernel != Step::Kernel::sort_pass) return name;
+  return name + std::to_string(step.stage) + "." + std::to_string(step.pass);
 }
 
 uint32_t initial_word(const Cell& cell, uint32_t word) noexcept {
@@ -69,73 +42,61 @@ CellId Test::cell(std::string cell_name, CellKind kind, uint32_t initial) {
 }
 
 StepId Test::store(uint32_t queue, CellId to, uint32_t value, aql::HeaderFlags flags) {
-  Step step{.queue = queue, .flags = flags, .to = to, .value = value};
-  return push(std::move(step));
+  return push({.queue = queue, .flags = flags, .to = to, .value = value});
 }
 
 StepId Test::copy(uint32_t queue, CellId from, CellId to, aql::HeaderFlags flags) {
-  Step step{.queue = queue, .flags = flags, .kernel = Step::Kernel::copy, .from = from, .to = to};
-  return push(std::move(step));
+  return push(
+      {.queue = queue, .flags = flags, .kernel = Step::Kernel::copy, .from = from, .to = to});
 }
 
 StepId Test::add(uint32_t queue, CellId to, uint32_t value, aql::HeaderFlags flags) {
-  Step step{.queue = queue, .flags = flags, .kernel = Step::Kernel::add, .to = to, .value = value};
-  return push(std::move(step));
+  return push(
+      {.queue = queue, .flags = flags, .kernel = Step::Kernel::add, .to = to, .value = value});
 }
 
 StepId Test::sort_pass(uint32_t queue, CellId to, uint32_t stage, uint32_t pass,
                        aql::HeaderFlags flags) {
-  Step step{.queue = queue,
-            .flags = flags,
-            .kernel = Step::Kernel::sort_pass,
-            .stage = stage,
-            .pass = pass,
-            .to = to};
-  return push(std::move(step));
+  return push({.queue = queue,
+               .flags = flags,
+               .kernel = Step::Kernel::sort_pass,
+               .stage = stage,
+               .pass = pass,
+               .to = to});
 }
 
 StepId Test::barrier(uint32_t queue, std::vector<StepId> after, aql::HeaderFlags flags) {
-  Step step{
-      .kind = Step::Kind::barrier_and, .queue = queue, .flags = flags, .after = std::move(after)};
-  return push(std::move(step));
+  return push(
+      {.kind = Step::Kind::barrier_and, .queue = queue, .flags = flags, .after = std::move(after)});
 }
 
 StepId Test::barrier_or(uint32_t queue, std::vector<StepId> after, aql::HeaderFlags flags) {
-  Step step{
-      .kind = Step::Kind::barrier_or, .queue = queue, .flags = flags, .after = std::move(after)};
-  return push(std::move(step));
+  return push(
+      {.kind = Step::Kind::barrier_or, .queue = queue, .flags = flags, .after = std::move(after)});
 }
 
 StepId Test::engine_copy(CellId from, CellId to, std::vector<StepId> after) {
-  Step step{.kind = Step::Kind::copy, .from = from, .to = to, .after = std::move(after)};
-  return push(std::move(step));
+  return push({.kind = Step::Kind::copy, .from = from, .to = to, .after = std::move(after)});
 }
 
 StepId Test::host_store(CellId to, uint32_t value) {
-  Step step{.kind = Step::Kind::host_store, .to = to, .value = value};
-  return push(std::move(step));
+  return push({.kind = Step::Kind::host_store, .to = to, .value = value});
 }
 
-StepId Test::host_load(CellId from) {
-  Step step{.kind = Step::Kind::host_load, .from = from};
-  return push(std::move(step));
-}
+StepId Test::host_load(CellId from) { return push({.kind = Step::Kind::host_load, .from = from}); }
 
 StepId Test::host_wait(StepId after) {
-  Step step{.kind = Step::Kind::host_wait, .after = {after}};
-  return push(std::move(step));
+  return push({.kind = Step::Kind::host_wait, .after = {after}});
 }
 
 StepId Test::store_with_first_use(int block, uint32_t queue, CellId to, uint32_t value,
                                   aql::HeaderFlags flags) {
-  Step step{.queue = queue, .flags = flags, .shared_block = block, .to = to, .value = value};
-  return push(std::move(step));
+  return push({.queue = queue, .flags = flags, .shared_block = block, .to = to, .value = value});
 }
 
 StepId Test::store_with_shared_block(int block, uint32_t queue, CellId to, uint32_t value,
                                      aql::HeaderFlags flags) {
-  Step arguments{.kind = Step::Kind::host_arguments, .of = steps.size() + 1};
-  push(std::move(arguments));
+  push({.kind = Step::Kind::host_arguments, .of = steps.size() + 1});
   return store_with_first_use(block, queue, to, value, flags);
 }
 

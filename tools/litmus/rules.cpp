@@ -199,15 +199,8 @@ std::vector<Hazard> hazards_of(const Test& test, CacheRules rules) {
 }
 
 const char* name_of(Verdict verdict) noexcept {
-  switch (verdict) {
-    case Verdict::correct:
-      return "correct";
-    case Verdict::harmless:
-      return "harmless";
-    case Verdict::possible:
-      return "possible";
-  }
-  return "undefined";
+  constexpr const char* names[] = {"correct", "harmless", "possible"};
+  return names[static_cast<size_t>(verdict)];
 }
 
 Verdict verdict_of(const std::vector<Hazard>& hazards) noexcept {

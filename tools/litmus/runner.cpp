@@ -37,18 +37,6 @@ constexpr auto kPatience = 60s;
 constexpr HeaderFlags kSystemScopes{Barrier::on, FenceScope::system, FenceScope::system};
 constexpr HeaderFlags kOrderOnly{Barrier::off, FenceScope::none, FenceScope::none};
 
-MemoryKind memory_kind(CellKind kind) {
-  switch (kind) {
-    case CellKind::device_local:
-      return MemoryKind::device;
-    case CellKind::coarse_grained:
-      return MemoryKind::pinned_coarse;
-    case CellKind::fine_grained:
-      break;
-  }
-  return MemoryKind::pinned;
-}
-
 // splitmix64's increment and finaliser.
 uint64_t mix(uint64_t value) {
   uint64_t mixed = (value + 1) * 0x9e3779b97f4a7c15u;
@@ -78,6 +66,12 @@ uint32_t engine_delay(uint64_t iteration, StepId step) {
 }
 
 }  // namespace
+
+MemoryKind memory_kind(CellKind kind) noexcept {
+  constexpr MemoryKind kinds[] = {MemoryKind::device, MemoryKind::pinned_coarse,
+                                  MemoryKind::pinned};
+  return kinds[static_cast<size_t>(kind)];
+}
 
 struct Runner::Impl {
   explicit Impl(const Agent& the_gpu)

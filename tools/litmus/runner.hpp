@@ -16,10 +16,14 @@
 #include <memory>
 #include <vector>
 
+#include <uptempo/memory/buffer.hpp>
 #include <uptempo/runtime/agent.hpp>
 #include "tools/litmus/litmus.hpp"
 
 namespace uptempo::litmus {
+
+// The memory that has cells of this kind.
+MemoryKind memory_kind(CellKind kind) noexcept;
 
 // Where a step was published.
 struct Placement {

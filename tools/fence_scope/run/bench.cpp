@@ -4,6 +4,7 @@
 #include <hsa/hsa.h>
 #include <hsa/hsa_ext_amd.h>
 
+#include <array>
 #include <chrono>
 #include <cstring>
 #include <utility>
@@ -15,7 +16,6 @@
 #include "tools/fence_scope/run/cache_spoiler.hpp"
 #include "tools/fence_scope/run/kernarg_blocks.hpp"
 #include "tools/fence_scope/run/run_packets.hpp"
-#include "tools/fence_scope/run/run_queues.hpp"
 #include "tools/fence_scope/run/run_signals.hpp"
 #include "tools/fence_scope/sequence/step_kernels.hpp"
 #include "tools/support/packets.hpp"
@@ -24,6 +24,10 @@ namespace uptempo::fence_scope {
 namespace {
 
 using SteadyClock = std::chrono::steady_clock;
+
+// An interrupt adds 5 to 50 us to what it ends, so the host waits actively for runs up to this
+// duration.
+constexpr std::chrono::milliseconds kSpin{5};
 
 // Time of HSA's system clock in nanoseconds.
 uint64_t system_ns() {
@@ -38,7 +42,8 @@ uint64_t system_ns() {
 std::vector<aql::KernelDispatch> step_dispatches(const Sequence& sequence,
                                                  const StepKernels& kernels,
                                                  const BenchBuffers& buffers,
-                                                 const RunQueues& queues, KernargBlocks& blocks) {
+                                                 std::span<const support::PacketQueue> queues,
+                                                 KernargBlocks& blocks) {
   std::vector<aql::KernelDispatch> dispatches;
   for (size_t i = 0; i < sequence.steps.size(); ++i) {
     const Step& step = sequence.steps[i];
@@ -104,7 +109,7 @@ struct Bench::Impl {
         plan(fence_scope::plan(sequence, &gpu)),
         kernels(gpu, sequence),
         copier(gpu),
-        queues(gpu, sequence, timing),
+        queues(queues_for(gpu, sequence, timing)),
         buffers(gpu, sequence, copier),
         blocks(gpu),
         dispatches(step_dispatches(sequence, kernels, buffers, queues, blocks)),
@@ -150,7 +155,7 @@ struct Bench::Impl {
       start = SteadyClock::now();
       hsa_signal_store_screlease(signals.handles().gate, 0);
     }
-    queues.wait(sequence, signals.handles());
+    wait();
     result.us = std::chrono::duration<double, std::micro>(SteadyClock::now() - start).count();
     if (after) after();
     result.packets = published(all);
@@ -158,7 +163,8 @@ struct Bench::Impl {
     result.device_us = signals.device_us(result.spans);
     result.wrong_bytes = wrong_bytes();
     result.correct = result.wrong_bytes == 0;
-    queues.flush();
+    // Write back unreleased data, so that it does not overwrite later contents.
+    for (support::PacketQueue& queue : queues) queue.flush();
     in_use = false;
     return result;
   }
@@ -180,7 +186,7 @@ struct Bench::Impl {
   }
 
   bool to_device(const Step& copy) const {
-    return sequence.buffers[copy.to.buffer].kind == BufferKind::device;
+    return sequence.buffers[copy.to.buffer].kind == BufferKind::device_local;
   }
 
   // A step with system scopes, and a wait for its end.
@@ -217,6 +223,16 @@ struct Bench::Impl {
     }
   }
 
+  // Until the closing packets and the copies of a run are complete.
+  void wait() {
+    const SignalHandles& handles = signals.handles();
+    for (const uint32_t queue : kQueues)
+      if (used[queue]) queues[queue].wait(handles.closing[queue], "the end of a run", kSpin);
+    for (size_t i = 0; i < sequence.steps.size(); ++i)
+      if (sequence.steps[i].kind == Step::Kind::copy)
+        queues[0].wait(handles.of_step[i], "a copy of a run", kSpin);
+  }
+
   void start_copy(size_t number, Release release) {
     const Step& step = sequence.steps[number];
     const SignalHandles& handles = signals.handles();
@@ -247,11 +263,13 @@ struct Bench::Impl {
   const Agent gpu;
   const hsa_agent_t host = find_pool(gpu, MemoryKind::pinned).owner;
   const Sequence sequence;
+  const std::array<bool, 2> used{is_used(sequence, 0), is_used(sequence, 1)};  // [queue]
   const TimingMode timing;
   const PlannedHeaders plan;
   const StepKernels kernels;
   Copier copier;
-  RunQueues queues;  // created first, because kernargs have facts of it; destroyed in ~Impl()
+  // created first, because kernargs have facts of them; destroyed in ~Impl()
+  std::vector<support::PacketQueue> queues;
   BenchBuffers buffers;
   KernargBlocks blocks;
   std::vector<aql::KernelDispatch> dispatches;  // [step]

@@ -3,27 +3,13 @@
 #include <algorithm>
 #include <cstring>
 
+#include "tools/litmus/runner.hpp"
+
 namespace uptempo::fence_scope {
-namespace {
-
-MemoryKind memory_kind(BufferKind kind) {
-  switch (kind) {
-    case BufferKind::device:
-      return MemoryKind::device;
-    case BufferKind::coarse:
-      return MemoryKind::pinned_coarse;
-    case BufferKind::fine:
-      break;
-  }
-  return MemoryKind::pinned;
-}
-
-}  // namespace
-
 BenchBuffers::BenchBuffers(const Agent& gpu, const Sequence& sequence, Copier& copier)
     : sequence_(sequence), copier_(copier) {
   for (const Buffer& buffer : sequence.buffers) {
-    memory_.emplace_back(gpu, memory_kind(buffer.kind), buffer.bytes);
+    memory_.emplace_back(gpu, litmus::memory_kind(buffer.kind), buffer.bytes);
     std::byte* const bytes = static_cast<std::byte*>(
         initial_.emplace_back(gpu, MemoryKind::pinned, buffer.bytes).data());
     const size_t period = buffer.initial.size();
@@ -46,7 +32,7 @@ std::optional<Bench::Place> BenchBuffers::place_of(uint64_t address) const noexc
 void BenchBuffers::reset() {
   for (size_t i = 0; i < memory_.size(); ++i) {
     const uint64_t bytes = sequence_.buffers[i].bytes;
-    if (sequence_.buffers[i].kind == BufferKind::device)
+    if (sequence_.buffers[i].kind == BufferKind::device_local)
       copier_.copy(CopyTarget::device(memory_[i].data(), bytes),
                    CopySource::pinned(initial_[i].data(), bytes));
     else
@@ -57,7 +43,7 @@ void BenchBuffers::reset() {
 std::span<const std::byte> BenchBuffers::contents(size_t buffer) {
   const uint64_t bytes = sequence_.buffers[buffer].bytes;
   const void* from = memory_[buffer].data();
-  if (sequence_.buffers[buffer].kind == BufferKind::device) {
+  if (sequence_.buffers[buffer].kind == BufferKind::device_local) {
     copier_.copy(CopyTarget::pinned(staging_.data(), bytes), CopySource::device(from, bytes));
     from = staging_.data();
   }

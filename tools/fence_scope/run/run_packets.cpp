@@ -4,6 +4,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <bit>
+#include <chrono>
 #include <stdexcept>
 #include <utility>
 
@@ -16,6 +18,7 @@ using aql::FenceScope;
 using Role = Bench::Packet::Role;
 
 constexpr size_t kDependencies = 5;  // of a barrier-AND packet
+constexpr std::chrono::seconds kPatience{60};
 
 }  // namespace
 
@@ -31,6 +34,24 @@ uint64_t most_packets(const Sequence& sequence, uint32_t queue) {
   for (const size_t step : sequence.dispatches(queue))
     packets += 1 + (sequence.steps[step].after.size() + kDependencies - 1) / kDependencies;
   return packets;
+}
+
+std::vector<support::PacketQueue> queues_for(const Agent& gpu, const Sequence& sequence,
+                                             TimingMode timing) {
+  std::vector<support::PacketQueue> queues;
+  for (const uint32_t number : kQueues) {
+    const uint64_t packets = most_packets(sequence, number);
+    if (packets > gpu.properties().queue_max_packets)
+      throw support::UsageError(fmt::format(
+          "steps: queue {1} needs {0} packets, but this device's queues hold at most {2}", packets,
+          number, gpu.properties().queue_max_packets));
+    // Queue 0 also has the packets before and after a run.
+    const uint64_t size =
+        std::bit_ceil(std::max<uint64_t>(packets, 2 * sequence.buffers.size() + 1));
+    queues.emplace_back(gpu, static_cast<uint32_t>(std::max<uint64_t>(size, 64)), kPatience);
+    if (timing != TimingMode::none) queues.back().enable_profiling();
+  }
+  return queues;
 }
 
 std::vector<Action> actions(const Sequence& sequence,

@@ -16,6 +16,7 @@
 #include <uptempo/aql/packet.hpp>
 #include "tools/fence_scope/run/bench.hpp"
 #include "tools/fence_scope/sequence/sequence.hpp"
+#include "tools/support/packet_queue.hpp"
 
 namespace uptempo::fence_scope {
 
@@ -25,6 +26,11 @@ inline constexpr std::array<uint32_t, 2> kQueues{0, 1};
 bool is_used(const Sequence& sequence, uint32_t queue) noexcept;
 // Upper bound of a run's packets in this queue.
 uint64_t most_packets(const Sequence& sequence, uint32_t queue);
+
+// The two queues of a bench, each large enough for all packets of a run. Throws
+// support::UsageError if the device's queues are too small for the sequence.
+std::vector<support::PacketQueue> queues_for(const Agent& gpu, const Sequence& sequence,
+                                             TimingMode timing);
 
 // The signals of a run (run_signals.hpp) as packets refer to them.
 struct SignalHandles {

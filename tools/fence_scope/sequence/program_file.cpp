@@ -8,6 +8,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
@@ -101,15 +102,12 @@ class Parser {
       name.refuse(fmt::format("another buffer is called '{}'", buffer.name));
     buffer.bytes = node["bytes"].whole<uint64_t>(1, uint64_t{1} << 40);
     if (const auto kind = node.find("kind")) {
-      const std::string word = kind->text();
-      if (word == "device")
-        buffer.kind = BufferKind::device;
-      else if (word == "coarse")
-        buffer.kind = BufferKind::coarse;
-      else if (word == "fine")
-        buffer.kind = BufferKind::fine;
-      else
-        kind->refuse_for("device, coarse or fine");
+      static const std::map<std::string, BufferKind> kinds{{"device", BufferKind::device_local},
+                                                           {"coarse", BufferKind::coarse_grained},
+                                                           {"fine", BufferKind::fine_grained}};
+      const auto known = kinds.find(kind->text());
+      if (known == kinds.end()) kind->refuse_for("device, coarse or fine");
+      buffer.kind = known->second;
     }
     if (const auto initial = node.find("initial")) {
       const auto [type, values] = initial->only("one of u32, i32, f32, u64, i64, f64, bytes");

@@ -94,7 +94,7 @@ class Validator {
       refuse("to", fmt::format("{} bytes, but 'from' has {}", step_.to.bytes, step_.from.bytes));
     if (step_.from.bytes == 0) refuse("from", "a copy of 0 bytes");
     const auto is_device = [&](const Access& side) {
-      return sequence_.buffers[side.buffer].kind == BufferKind::device;
+      return sequence_.buffers[side.buffer].kind == BufferKind::device_local;
     };
     if (is_device(step_.from) == is_device(step_.to))
       refuse("to",

@@ -24,12 +24,12 @@ namespace uptempo::fence_scope {
 inline constexpr size_t kMostSteps = 32'768, kMostBuffers = 1024;
 
 // Device memory; coarse-grained and fine-grained host memory.
-enum class BufferKind : uint8_t { device, coarse, fine };
+using BufferKind = litmus::CellKind;
 
 struct Buffer {
   std::string name;
   uint64_t bytes = 0;
-  BufferKind kind = BufferKind::device;
+  BufferKind kind = BufferKind::device_local;
   // repeated to the end of the buffer before each run; empty: zeros
   std::vector<std::byte> initial{};
 };

@@ -22,18 +22,6 @@ constexpr size_t kHost = Judgement::kNoStep;
 constexpr aql::HeaderFlags kNothing{Barrier::off, FenceScope::none, FenceScope::none};
 constexpr aql::HeaderFlags kEverything{Barrier::on, FenceScope::system, FenceScope::system};
 
-litmus::CellKind kind_of(BufferKind kind) noexcept {
-  switch (kind) {
-    case BufferKind::device:
-      return litmus::CellKind::device_local;
-    case BufferKind::coarse:
-      return litmus::CellKind::coarse_grained;
-    case BufferKind::fine:
-      break;
-  }
-  return litmus::CellKind::fine_grained;
-}
-
 class Translation {
  public:
   Translation(const Sequence& sequence, const Headers& headers) : sequence_(sequence) {
@@ -95,7 +83,7 @@ class Translation {
       first_cell_[buffer] = test_.cells.size();
       edges_.emplace_back(edges[buffer].begin(), edges[buffer].end());
       for (size_t piece = 0; piece + 1 < edges_[buffer].size(); ++piece) {
-        test_.cell(sequence_.buffers[buffer].name, kind_of(sequence_.buffers[buffer].kind));
+        test_.cell(sequence_.buffers[buffer].name, sequence_.buffers[buffer].kind);
         buffer_of_.push_back(buffer);
       }
     }

@@ -66,8 +66,8 @@ Step combine(std::string name, const Piece& out, const Piece& a, const Piece& b,
 
 Sequence sort(const Shape& shape) {
   Sequence sequence;
-  sequence.buffers = {
-      {"keys", shape.bytes_per_kernel, BufferKind::device, random_bytes(shape.bytes_per_kernel)}};
+  sequence.buffers = {{"keys", shape.bytes_per_kernel, BufferKind::device_local,
+                       random_bytes(shape.bytes_per_kernel)}};
   const uint32_t keys = static_cast<uint32_t>(shape.bytes_per_kernel / kWord);
   const uint32_t stages = static_cast<uint32_t>(std::bit_width(keys) - 1);
   for (uint32_t stage = 0; stage < stages; ++stage)
@@ -95,16 +95,16 @@ void add_chain(Sequence& sequence, size_t buffer, const Shape& shape) {
 
 Sequence chain(const Shape& shape) {
   Sequence sequence;
-  sequence.buffers = {
-      {"data", shape.working_set_bytes, BufferKind::device, random_bytes(shape.working_set_bytes)}};
+  sequence.buffers = {{"data", shape.working_set_bytes, BufferKind::device_local,
+                       random_bytes(shape.working_set_bytes)}};
   add_chain(sequence, 0, shape);
   return sequence;
 }
 
 Sequence independent(const Shape& shape) {
   Sequence sequence;
-  sequence.buffers = {
-      {"data", shape.working_set_bytes, BufferKind::device, random_bytes(shape.working_set_bytes)}};
+  sequence.buffers = {{"data", shape.working_set_bytes, BufferKind::device_local,
+                       random_bytes(shape.working_set_bytes)}};
   // Spreads the pieces over the whole working set.
   const uint64_t stride =
       shape.working_set_bytes / shape.kernels / shape.bytes_per_kernel * shape.bytes_per_kernel;
@@ -122,8 +122,8 @@ Sequence independent(const Shape& shape) {
 Sequence producer_consumer(const Shape& shape) {
   Sequence sequence;
   const uint64_t slots = shape.working_set_bytes / shape.bytes_per_kernel - 1;
-  sequence.buffers = {{"slots", slots * shape.bytes_per_kernel, BufferKind::device, {}},
-                      {"result", shape.bytes_per_kernel, BufferKind::device, {}}};
+  sequence.buffers = {{"slots", slots * shape.bytes_per_kernel, BufferKind::device_local, {}},
+                      {"result", shape.bytes_per_kernel, BufferKind::device_local, {}}};
   const Piece result{1, 0, shape.bytes_per_kernel};
   for (uint32_t i = 0; i < shape.kernels / 2; ++i) {
     const Piece slot{0, i % slots * shape.bytes_per_kernel, shape.bytes_per_kernel};
@@ -146,9 +146,9 @@ Sequence copy_kernel_copy(const Shape& shape) {
   Sequence sequence;
   const uint64_t bytes = shape.bytes_per_kernel;
   const uint64_t pieces = shape.working_set_bytes / bytes;
-  sequence.buffers = {{"in", bytes, BufferKind::fine, random_bytes(bytes)},
-                      {"data", shape.working_set_bytes, BufferKind::device, {}},
-                      {"out", bytes, BufferKind::fine, {}}};
+  sequence.buffers = {{"in", bytes, BufferKind::fine_grained, random_bytes(bytes)},
+                      {"data", shape.working_set_bytes, BufferKind::device_local, {}},
+                      {"out", bytes, BufferKind::fine_grained, {}}};
   const auto copy = [&](const char* name, const Piece& from, const Piece& to) {
     Step step{.kind = Step::Kind::copy, .name = name};
     step.from = {from.buffer, from.begin, from.bytes, false};

@@ -15,7 +15,7 @@
 #include "tools/fence_scope/run/bench_buffers.hpp"
 #include "tools/fence_scope/run/cache_spoiler.hpp"
 #include "tools/fence_scope/run/kernarg_blocks.hpp"
-#include "tools/fence_scope/run/run_queues.hpp"
+#include "tools/fence_scope/run/run_packets.hpp"
 #include "tools/fence_scope/run/run_signals.hpp"
 #include "tools/fence_scope/sequence/program_file.hpp"
 #include "tools/fence_scope/sequence/step_kernels.hpp"
@@ -29,9 +29,9 @@ namespace {
 // A buffer of each kind.
 Sequence three_buffers() {
   Sequence sequence;
-  sequence.buffers = {{.name = "device", .bytes = 256, .kind = BufferKind::device},
-                      {.name = "coarse", .bytes = 64, .kind = BufferKind::coarse},
-                      {.name = "fine", .bytes = 128, .kind = BufferKind::fine}};
+  sequence.buffers = {{.name = "device", .bytes = 256, .kind = BufferKind::device_local},
+                      {.name = "coarse", .bytes = 64, .kind = BufferKind::coarse_grained},
+                      {.name = "fine", .bytes = 128, .kind = BufferKind::fine_grained}};
   return sequence;
 }
 
@@ -90,7 +90,7 @@ TEST_CASE("kernarg blocks do not overlap, begin at a cache line, and span more t
   const KernelInfo& kernel = kernels.of(0);
   const size_t bytes = kernel.arguments.size_bytes();
   REQUIRE(bytes > 0);
-  RunQueues queues(runtime.gpu(), sequence, TimingMode::none);
+  auto queues = queues_for(runtime.gpu(), sequence, TimingMode::none);
   KernargBlocks blocks(runtime.gpu());
   std::vector<uint64_t> starts;
   for (size_t taken = 0; taken < 3 * 65536; taken += bytes)
@@ -110,7 +110,7 @@ TEST_CASE("the packets before a run write every byte of the buffers, and complet
   const Runtime runtime;
   const Sequence sequence = three_buffers();
   Copier copier(runtime.gpu());
-  RunQueues queues(runtime.gpu(), sequence, TimingMode::none);
+  auto queues = queues_for(runtime.gpu(), sequence, TimingMode::none);
   BenchBuffers buffers(runtime.gpu(), sequence, copier);
   KernargBlocks blocks(runtime.gpu());
   const Signal done;
@@ -129,12 +129,12 @@ TEST_CASE("the packets before a run write every byte of the buffers, and complet
   queues.clear();
 }
 
-TEST_CASE("a queue holds all packets of a run in it", "[run_queues]") {
+TEST_CASE("a queue holds all packets of a run in it", "[run_packets]") {
   const Runtime runtime;
   Sequence sequence;
   for (int i = 0; i < 70; ++i) sequence.steps.push_back({.name = "step"});
   sequence.steps.push_back({.name = "other", .queue = 1});
-  const RunQueues queues(runtime.gpu(), sequence, TimingMode::none);
+  const auto queues = queues_for(runtime.gpu(), sequence, TimingMode::none);
   CHECK(queues[0].ring_size() >= most_packets(sequence, 0));
   CHECK(queues[1].ring_size() >= most_packets(sequence, 1));
   CHECK(queues[1].ring_size() < queues[0].ring_size());

@@ -64,10 +64,10 @@ TEST_CASE("a program file becomes a sequence") {
   CHECK(sequence.description == "x to y, and y to the host");
   CHECK(sequence.code_object.empty());
   REQUIRE(sequence.buffers.size() == 3);
-  CHECK(sequence.buffers[0].kind == BufferKind::device);
+  CHECK(sequence.buffers[0].kind == BufferKind::device_local);
   CHECK(as<uint32_t>(sequence.buffers[0].initial) == std::vector<uint32_t>{1, 2, 3, 4});
   CHECK(as<float>(sequence.buffers[1].initial) == std::vector<float>{0.5f});
-  CHECK(sequence.buffers[2].kind == BufferKind::fine);
+  CHECK(sequence.buffers[2].kind == BufferKind::fine_grained);
 
   REQUIRE(sequence.steps.size() == 3);
   const Step& first = sequence.steps[0];

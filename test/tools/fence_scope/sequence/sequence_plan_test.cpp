@@ -17,9 +17,9 @@ Sequence random_sequence(std::mt19937& random) {
     return std::uniform_int_distribution<uint32_t>(0, n - 1)(random);
   };
   Sequence sequence;
-  sequence.buffers = {{"a", 512, BufferKind::device, {}},
-                      {"b", 512, BufferKind::device, {}},
-                      {"h", 512, BufferKind::fine, {}}};
+  sequence.buffers = {{"a", 512, BufferKind::device_local, {}},
+                      {"b", 512, BufferKind::device_local, {}},
+                      {"h", 512, BufferKind::fine_grained, {}}};
   const uint32_t steps = 2 + below(7), copies = below(3);
   for (uint32_t i = 0; i < steps; ++i) {
     Step step{.name = "step " + std::to_string(i)};

@@ -47,7 +47,7 @@ Access writes(size_t buffer, uint64_t begin = 0, uint64_t bytes = 64) {
 Sequence chain_of(size_t kernels) {
   Sequence sequence;
   sequence.name = "chain";
-  sequence.buffers = {{.name = "keys", .bytes = 64, .kind = BufferKind::device}};
+  sequence.buffers = {{.name = "keys", .bytes = 64, .kind = BufferKind::device_local}};
   for (size_t i = 0; i < kernels; ++i) sequence.steps.push_back(dispatch({reads(0), writes(0)}));
   return sequence;
 }
@@ -139,7 +139,7 @@ TEST_CASE("the host's writes need an acquire at system scope, its reads a releas
 
 TEST_CASE("dispatches that touch different bytes of a buffer need no order", "[rules]") {
   Sequence sequence;
-  sequence.buffers = {{.name = "slots", .bytes = 256, .kind = BufferKind::device}};
+  sequence.buffers = {{.name = "slots", .bytes = 256, .kind = BufferKind::device_local}};
   for (uint64_t i = 0; i < 4; ++i) sequence.steps.push_back(dispatch({writes(0, 64 * i)}));
   CHECK(hazards_of(sequence, Headers(4, {kOff, kNone, kSystem})).empty());
   // One common byte is enough.
@@ -154,8 +154,8 @@ TEST_CASE("dispatches that touch different bytes of a buffer need no order", "[r
 
 TEST_CASE("steps of two queues are ordered by their dependencies only", "[rules]") {
   Sequence sequence;
-  sequence.buffers = {{.name = "message", .bytes = 64, .kind = BufferKind::device},
-                      {.name = "answer", .bytes = 64, .kind = BufferKind::device}};
+  sequence.buffers = {{.name = "message", .bytes = 64, .kind = BufferKind::device_local},
+                      {.name = "answer", .bytes = 64, .kind = BufferKind::device_local}};
   sequence.steps = {dispatch({writes(0)}, 0), dispatch({reads(0), writes(1)}, 1, {0})};
   const Headers headers{{kOn, kNone, kSystem}, {kOff, kAgent, kSystem}};
   CHECK(hazards_of(sequence, headers).empty());
@@ -168,9 +168,9 @@ TEST_CASE("steps of two queues are ordered by their dependencies only", "[rules]
 TEST_CASE("a copy needs a release to the system of what it reads, and an acquire of what it wrote",
           "[rules]") {
   Sequence sequence;
-  sequence.buffers = {{.name = "in", .bytes = 64, .kind = BufferKind::fine},
-                      {.name = "data", .bytes = 64, .kind = BufferKind::device},
-                      {.name = "out", .bytes = 64, .kind = BufferKind::fine}};
+  sequence.buffers = {{.name = "in", .bytes = 64, .kind = BufferKind::fine_grained},
+                      {.name = "data", .bytes = 64, .kind = BufferKind::device_local},
+                      {.name = "out", .bytes = 64, .kind = BufferKind::fine_grained}};
   sequence.steps = {copy(reads(0), writes(1)), dispatch({reads(1), writes(1)}, 0, {0}),
                     copy(reads(1), writes(2), {1})};
   Headers headers(3, {kOn, kSystem, kSystem});

@@ -19,9 +19,9 @@ namespace {
 // Two buffers in device memory and one in host memory.
 Sequence with_buffers() {
   Sequence sequence;
-  sequence.buffers = {{"x", 256, BufferKind::device, {}},
-                      {"y", 256, BufferKind::device, {}},
-                      {"h", 256, BufferKind::fine, {}}};
+  sequence.buffers = {{"x", 256, BufferKind::device_local, {}},
+                      {"y", 256, BufferKind::device_local, {}},
+                      {"h", 256, BufferKind::fine_grained, {}}};
   return sequence;
 }
 

@@ -26,7 +26,7 @@ constexpr aql::HeaderFlags kOff{Barrier::off, FenceScope::none, FenceScope::none
 // A copy to the device, one kernel in each queue, a kernel that joins them, a copy back.
 struct Example {
   Example() {
-    sequence.buffers = {{.name = "host", .bytes = 256, .kind = BufferKind::coarse},
+    sequence.buffers = {{.name = "host", .bytes = 256, .kind = BufferKind::coarse_grained},
                         {.name = "x", .bytes = 256}};
     const Access host{.buffer = 0, .begin = 0, .bytes = 256},
         x{.buffer = 1, .begin = 0, .bytes = 256};
