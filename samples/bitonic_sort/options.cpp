@@ -12,20 +12,15 @@ void declare(support::CommandLine& app, Options& options) {
         .group("Switches");
   app.flag("--baseline", options.baseline, "Measure without any switch").group("Switches");
   app.flag("--ladder", options.ladder, "Run the ladder (the default)").group("Switches");
-  app.option("--length", options.length, "Number of keys: a power of two from 2 to 2^24 (32768)")
-      .placeholder("N");
-  app.option("--iterations", options.iterations, "Timed sorts per rung (25)")
-      .range(1u, 1000000u)
-      .placeholder("N");
-  app.option("--seed", options.seed, "Seed of the random keys (1)").placeholder("N");
+  app.option("--length N", options.length, "Number of keys: a power of two from 2 to 2^24 (32768)");
+  app.option("--iterations N", options.iterations, "Timed sorts per rung (25)").range(1u, 1000000u);
+  app.option("--seed N", options.seed, "Seed of the random keys (1)");
   app.flag("--descending", options.descending, "Sort the largest key first");
   app.flag("!--no-verify", options.verify, "Do not compare every result with std::sort");
   app.flag("--verify", options.verify, "Compare them (the default)");
   support::add_device_option(app, options.device);
   support::add_json_option(app, options.json_file);
-  app.option("--svg", options.svg_file, "Draw the times as a chart")
-      .output_file()
-      .placeholder("FILE");
+  app.option("--svg FILE", options.svg_file, "Draw the times as a chart").output_file();
 }
 
 std::vector<Rung> rungs(const Options& options) {

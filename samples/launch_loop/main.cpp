@@ -140,12 +140,10 @@ int main(int argc, char** argv) {
       "A simulator's loop of small kernels, launched in four ways. Prints the time of each\n"
       "way and its HSA calls.");
   Options options;
-  app.option("--steps", options.loop.steps, "Steps of the simulation (2000)")
-      .range(kFirstSteps + 1, 1000000u)
-      .placeholder("N");
-  app.option("--kernels", options.loop.kernels, "Kernels per step (60)")
-      .range(kLeastKernels, 1000u)
-      .placeholder("N");
+  app.option("--steps N", options.loop.steps, "Steps of the simulation (2000)")
+      .range(kFirstSteps + 1, 1000000u);
+  app.option("--kernels N", options.loop.kernels, "Kernels per step (60)")
+      .range(kLeastKernels, 1000u);
   support::add_device_option(app, options.device);
   support::add_json_option(app, options.json_file);
   return support::run_program(app, argc, argv, [&] { return run(options, argc, argv); });

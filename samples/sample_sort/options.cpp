@@ -20,35 +20,26 @@ constexpr uint64_t kMostInChunk = uint64_t{1} << 30;  // the sort counts work-it
 }  // namespace
 
 void declare(support::CommandLine& app, Options& options) {
-  app.option("--keys", options.keys, "Keys per rank, for weak scaling (262144)")
+  app.option("--keys N", options.keys, "Keys per rank, for weak scaling (262144)").positive();
+  app.option("--total N", options.total, "Keys of all ranks together, for strong scaling")
       .positive()
-      .placeholder("N");
-  app.option("--total", options.total, "Keys of all ranks together, for strong scaling")
-      .positive()
-      .excludes(app.declared("--keys"))
-      .placeholder("N");
+      .excludes(app.declared("--keys"));
   std::map<std::string, Distribution> distributions;
   for (const DistributionInfo& info : kDistributions) distributions[info.name] = info.value;
-  app.option("--distribution", options.distribution, distributions,
-             "uniform, sorted, reverse, equal or skewed (uniform)")
-      .placeholder("D");
+  app.option("--distribution D", options.distribution, distributions,
+             "uniform, sorted, reverse, equal or skewed (uniform)");
   app.flag("--uneven", options.uneven,
            "The first rank begins with no keys, the last with about twice the mean");
-  app.option("--rounds", options.rounds, "Most exchanges; fewer if fewer chunks suffice (4)")
-      .range(1u, 1024u)
-      .placeholder("N");
-  app.option("--iterations", options.iterations, "Timed sorts (3)")
-      .range(1u, 100000u)
-      .placeholder("N");
-  app.option("--seed", options.seed, "Seed of keys and samples (1)").placeholder("N");
-  app.option("--workers", options.workers,
+  app.option("--rounds N", options.rounds, "Most exchanges; fewer if fewer chunks suffice (4)")
+      .range(1u, 1024u);
+  app.option("--iterations N", options.iterations, "Timed sorts (3)").range(1u, 100000u);
+  app.option("--seed N", options.seed, "Seed of keys and samples (1)");
+  app.option("--workers N", options.workers,
              "Threads of each rank's virtual GPU (its share of the host's cores)")
-      .range(1u, 4096u)
-      .placeholder("N");
-  app.option("--fail-rank", options.fail_rank,
+      .range(1u, 4096u);
+  app.option("--fail-rank R", options.fail_rank,
              "Give this rank's device a memory fault during the first exchange")
-      .not_negative()
-      .placeholder("R");
+      .not_negative();
   support::add_device_option(app, options.device);
   support::add_json_option(app, options.json_file);
 }

@@ -366,21 +366,14 @@ int main(int argc, char** argv) {
       "Makes every single mistake in the fences of correct programs; checks that it is found and "
       "shows.");
   Options options;
-  app.option("--program", options.programs, "Only this program; may be given more than once")
-      .placeholder("NAME");
-  app.option("--seeds", options.seeds, "Seeds of the incoherent mode (16)")
-      .range(1u, 100000u)
-      .placeholder("N");
-  app.option("--iterations", options.iterations, "Runs of each mutant in a process (4)")
-      .range(1u, 100000u)
-      .placeholder("N");
-  app.option("--every", options.every, "Only every Nth mutant of a program (1)")
-      .range(1u, 100000u)
-      .placeholder("N");
-  app.option("--from", options.from, "The first of these mutants (1)")
-      .range(1u, 100000u)
-      .placeholder("N");
-  app.option("--device", options.device, "The virtual device (gfx90a)").placeholder("TARGET");
+  app.option("--program NAME", options.programs, "Only this program; may be given more than once");
+  app.option("--seeds N", options.seeds, "Seeds of the incoherent mode (16)").range(1u, 100000u);
+  app.option("--iterations N", options.iterations, "Runs of each mutant in a process (4)")
+      .range(1u, 100000u);
+  app.option("--every N", options.every, "Only every Nth mutant of a program (1)")
+      .range(1u, 100000u);
+  app.option("--from N", options.from, "The first of these mutants (1)").range(1u, 100000u);
+  app.option("--device TARGET", options.device, "The virtual device (gfx90a)");
   support::add_json_option(app, options.json_file);
   app.option("--check", options.check, "").hidden();
   app.option("--run-all", options.run_all, "").hidden();

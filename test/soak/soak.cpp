@@ -330,12 +330,9 @@ int main(int argc, char** argv) {
   std::string device = "auto", json_file;
   uint64_t dispatches = 1'000'000, seed = 1;
   uint32_t producers = 8;
-  app.option("--dispatches", dispatches, "number of dispatches").placeholder("N").show_default();
-  app.option("--producers", producers, "threads that submit")
-      .placeholder("N")
-      .range(1u, 64u)
-      .show_default();
-  app.option("--seed", seed, "seed of the producers' choices").placeholder("N").show_default();
+  app.option("--dispatches N", dispatches, "number of dispatches").show_default();
+  app.option("--producers N", producers, "threads that submit").range(1u, 64u).show_default();
+  app.option("--seed N", seed, "seed of the producers' choices").show_default();
   support::add_device_option(app, device);
   support::add_json_option(app, json_file);
   return support::run_program(app, argc, argv, [&] {

@@ -45,10 +45,9 @@ int main(int argc, char** argv) {
   trace.option("--queue", queue, "Only this queue").not_negative();
   trace.flag("--summary", summary_only, "Only totals per queue");
   trace
-      .option("--perfetto", perfetto_file,
+      .option("--perfetto FILE|-", perfetto_file,
               "Write it for ui.perfetto.dev and chrome://tracing; prints only totals")
-      .output_file()
-      .placeholder("FILE|-");
+      .output_file();
 
   std::string kernels_file;
   auto& kernels = app.command(

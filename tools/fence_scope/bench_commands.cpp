@@ -51,33 +51,29 @@ struct SweepOptions : BenchOptions {
 void add_options(support::CommandLine& command, BenchOptions& options, Files& files, bool sized) {
   add_sequence_options(command, options.sequence_options, files.program, sized);
   command
-      .option("--filter", options.filter, "Only cells whose label contains TEXT, and the baseline")
-      .repeatable()
-      .placeholder("TEXT");
+      .option("--filter TEXT", options.filter,
+              "Only cells whose label contains TEXT, and the baseline")
+      .repeatable();
   command.flag("--list", options.list,
                "List the cells and the built-in workloads; needs no device");
   command.flag("--dry-run", options.dry_run,
                "Print the packets of each cell; needs no device, so addresses are 0");
   command
-      .option("--timing", options.timing, kByName<TimingMode>,
+      .option("--timing MODE", options.timing, kByName<TimingMode>,
               "Timestamps of packets: none, batch or each (none)")
-      .repeatable()
-      .placeholder("MODE");
+      .repeatable();
   command
-      .option("--profile", options.profile,
+      .option("--profile NAME", options.profile,
               "Device whose time is modelled on the virtual GPU: fiji, mi210, mi300x (its own)")
-      .repeatable()
-      .placeholder("NAME");
+      .repeatable();
   add_method_options(command, options.method);
   support::add_device_option(command, options.device).repeatable();
   add_output_options(command, files);
 }
 
 void add_cell_option(support::CommandLine& command, BenchOptions& options) {
-  command
-      .option("--cell", options.cell,
-              "Cell that --trace traces: TEXT is part of its label (the recommended cell)")
-      .placeholder("TEXT");
+  command.option("--cell TEXT", options.cell,
+                 "Cell that --trace traces: TEXT is part of its label (the recommended cell)");
 }
 
 void require_traceable(const BenchOptions& options, const Outputs& outputs) {
@@ -345,11 +341,10 @@ void declare_scopes(support::CommandLine& app, Commands& commands, Files& files)
   add_options(command, *options, files, true);
   add_cell_option(command, *options);
   command
-      .option("--position", options->positions, kByName<Position>,
+      .option("--position P,...", options->positions, kByName<Position>,
               "Packets to vary: first, interior, last, all (interior)")
       .repeatable()
-      .separator(',')
-      .placeholder("P,...");
+      .separator(',');
 }
 
 void declare_sweep(support::CommandLine& app, Commands& commands, Files& files) {
@@ -360,24 +355,21 @@ void declare_sweep(support::CommandLine& app, Commands& commands, Files& files) 
   add_options(command, *options, files, false);
   // These options exist only to be refused with a reason.
   for (const char* option : {"--program", "--trace"}) command.declared(option).hidden();
-  command.option("--kernels", options->kernels, "Kernels per batch (1,2,8,32,128)")
+  command.option("--kernels N,...", options->kernels, "Kernels per batch (1,2,8,32,128)")
       .repeatable()
       .separator(',')
-      .positive()
-      .placeholder("N,...");
-  command.option("--bytes", options->bytes, "Bytes that a kernel writes (4K,32K,256K)")
+      .positive();
+  command.option("--bytes B,...", options->bytes, "Bytes that a kernel writes (4K,32K,256K)")
       .repeatable()
       .separator(',')
       .sizes()
-      .positive()
-      .placeholder("B,...");
+      .positive();
   command
-      .option("--working-set", options->working_sets,
+      .option("--working-set X,...", options->working_sets,
               "Working sets, in multiples of the L2's size (0.25,0.5,1,2)")
       .repeatable()
       .separator(',')
-      .range(0.001, 1000.0)
-      .placeholder("X,...");
+      .range(0.001, 1000.0);
 }
 
 void declare_explain(support::CommandLine& app, Commands& commands, Files& files) {

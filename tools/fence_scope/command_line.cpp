@@ -22,10 +22,10 @@ struct OutputInfo {
   std::string Outputs::*file;
 };
 constexpr std::array<OutputInfo, 4> kOutputs{
-    {{"--json", "Write JSON; '-' writes only JSON to standard output", &Outputs::json},
-     {"--csv", "Write the cells as comma-separated values", &Outputs::csv},
-     {"--html", "Write a web page: conclusion, matrix, charts", &Outputs::html},
-     {"--trace", "Write a trace of one run for ui.perfetto.dev and chrome://tracing",
+    {{"--json FILE|-", "Write JSON; '-' writes only JSON to standard output", &Outputs::json},
+     {"--csv FILE|-", "Write the cells as comma-separated values", &Outputs::csv},
+     {"--html FILE|-", "Write a web page: conclusion, matrix, charts", &Outputs::html},
+     {"--trace FILE|-", "Write a trace of one run for ui.perfetto.dev and chrome://tracing",
       &Outputs::trace}}};
 
 std::string date_now() {
@@ -41,9 +41,8 @@ std::string date_now() {
 std::vector<support::Option> add_output_options(support::CommandLine& command, Outputs& outputs) {
   std::vector<support::Option> options;
   for (const OutputInfo& output : kOutputs)
-    options.push_back(command.option(output.option, outputs.*output.file, output.help)
-                          .output_file()
-                          .placeholder("FILE|-"));
+    options.push_back(
+        command.option(output.option, outputs.*output.file, output.help).output_file());
   return options;
 }
 
@@ -69,31 +68,27 @@ void refuse_trace(const Outputs& outputs, const std::string& reason) {
 
 void add_method_options(support::CommandLine& command, Method& method) {
   command
-      .option("--seed", method.seed,
+      .option("--seed N", method.seed,
               fmt::format("Seed of the order in which cells take turns ({})", method.seed))
-      .repeatable()
-      .placeholder("N");
+      .repeatable();
   command
       .option(
-          "--rounds", method.most_rounds,
+          "--rounds N", method.most_rounds,
           fmt::format("Most timed runs of each cell, gated and ungated ({})", method.most_rounds))
       .range(1u, 100000u)
-      .repeatable()
-      .placeholder("N");
+      .repeatable();
   command
       .option(
-          "--seconds", [&method](double seconds) { method.run_seconds = seconds; },
+          "--seconds S", [&method](double seconds) { method.run_seconds = seconds; },
           fmt::format("Seconds of the whole run ({} for the rounds alone)", method.seconds))
       .range(0.0, 1e6)
-      .repeatable()
-      .placeholder("S");
+      .repeatable();
   command
       .option(
-          "--precision", [&method](double percent) { method.precision = percent / 100; },
+          "--precision PERCENT", [&method](double percent) { method.precision = percent / 100; },
           fmt::format("Stop when medians are known to +- PERCENT ({:g})", 100 * method.precision))
       .range(0.01, 100.0)
-      .repeatable()
-      .placeholder("PERCENT");
+      .repeatable();
 }
 
 std::vector<std::string> repeatable(const support::CommandLine& command, uint64_t seed,

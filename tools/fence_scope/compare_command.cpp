@@ -33,16 +33,10 @@ void declare_compare(support::CommandLine& app, Commands& commands) {
   support::CommandLine& command = app.command(
       "compare",
       "Compare two reports of the same kind cell by cell; exit code 1 if the second is worse");
-  command.option("a", options->a, "Report to compare with, the old one")
-      .required()
-      .placeholder("A.json");
-  command.option("b", options->b, "Report to compare, the new one")
-      .required()
-      .placeholder("B.json");
-  command
-      .option("--times", options->quantity, kByName<Quantity>,
-              "gated, ungated, device or model (gated)")
-      .placeholder("TIMES");
+  command.option("a A.json", options->a, "Report to compare with, the old one").required();
+  command.option("b B.json", options->b, "Report to compare, the new one").required();
+  command.option("--times TIMES", options->quantity, kByName<Quantity>,
+                 "gated, ungated, device or model (gated)");
   support::add_json_option(command, options->json_file);
   commands.emplace_back(&command, [options](const Invocation&) { return run_compare(*options); });
 }

@@ -157,21 +157,17 @@ void declare_ladder(support::CommandLine& app, Commands& commands, Files& files)
   support::CommandLine& command =
       app.command("ladder", "Time a bitonic sort: baseline, then one more optimisation per line");
   command
-      .option("--length", options->length, "Number of keys: a power of two from 2 to 2^24 (32768)")
-      .repeatable()
-      .placeholder("N");
-  command.option("--iterations", options->iterations, "Timed sorts per line (20)")
+      .option("--length N", options->length,
+              "Number of keys: a power of two from 2 to 2^24 (32768)")
+      .repeatable();
+  command.option("--iterations N", options->iterations, "Timed sorts per line (20)")
       .range(1u, 1000000u)
-      .repeatable()
-      .placeholder("N");
-  command.option("--seed", options->seed, "Seed of the random keys (1)")
-      .repeatable()
-      .placeholder("N");
+      .repeatable();
+  command.option("--seed N", options->seed, "Seed of the random keys (1)").repeatable();
   command
-      .option("--profile", options->profile,
+      .option("--profile NAME", options->profile,
               "Device whose time is modelled on the virtual GPU: fiji, mi210, mi300x (fiji)")
-      .repeatable()
-      .placeholder("NAME");
+      .repeatable();
   support::add_device_option(command, options->device).repeatable();
   add_output_options(command, files);
   command.declared("--trace").hidden();

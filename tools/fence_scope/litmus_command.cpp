@@ -21,11 +21,9 @@ struct LitmusOptions {
 };
 
 void add_options(support::CommandLine& command, LitmusOptions& options) {
-  command.option("--iterations", options.iterations, "Runs of each test, of 1024 words each (10)")
-      .range(1u, 1000000u)
-      .placeholder("N");
-  command.option("--filter", options.filter, "Only tests whose name contains NAME")
-      .placeholder("NAME");
+  command.option("--iterations N", options.iterations, "Runs of each test, of 1024 words each (10)")
+      .range(1u, 1000000u);
+  command.option("--filter NAME", options.filter, "Only tests whose name contains NAME");
   command.flag("--list", options.list, "List the tests and their verdicts; run none");
   support::add_device_option(command, options.device);
   support::add_json_option(command, options.json_file);

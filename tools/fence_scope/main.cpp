@@ -86,9 +86,8 @@ int main(int argc, char** argv) {
   bool listed = false;
   std::string replayed;
   app.flag("--list", listed, "List the commands and the built-in workloads");
-  support::Option replay_option =
-      app.option("--replay", replayed, "Run the command of a report again, with its seed")
-          .placeholder("REPORT.json");
+  support::Option replay_option = app.option("--replay REPORT.json", replayed,
+                                             "Run the command of a report again, with its seed");
   add_program_option(app, files.program).needs(replay_option);
   for (support::Option output : add_output_options(app, files)) output.needs(replay_option);
   return support::run_program(app, argc, argv, [&] {

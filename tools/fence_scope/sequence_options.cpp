@@ -9,33 +9,29 @@ namespace uptempo::fence_scope {
 
 support::Option add_program_option(support::CommandLine& command, std::string& program_file) {
   return command
-      .option("--program", program_file, "A sequence from a JSON file, see PROGRAM_FILES.md")
-      .repeatable()
-      .placeholder("FILE");
+      .option("--program FILE", program_file, "A sequence from a JSON file, see PROGRAM_FILES.md")
+      .repeatable();
 }
 
 void add_sequence_options(support::CommandLine& command, SequenceOptions& sequence_options,
                           std::string& program_file, bool sized) {
   support::Option workload =
       command
-          .option("--workload", sequence_options.workload,
+          .option("--workload NAME", sequence_options.workload,
                   fmt::format("A built-in sequence, see --list ({})", sequence_options.workload))
-          .repeatable()
-          .placeholder("NAME");
+          .repeatable();
   support::Option program = add_program_option(command, program_file).excludes(workload);
   if (!sized) return;
   command
-      .option("--kernels", sequence_options.shape.kernels,
+      .option("--kernels N", sequence_options.shape.kernels,
               "Kernels of the workload (the workload's default)")
       .repeatable()
-      .placeholder("N")
       .excludes(program);
   command
-      .option("--bytes", sequence_options.shape.bytes_per_kernel,
+      .option("--bytes BYTES", sequence_options.shape.bytes_per_kernel,
               "Bytes that a kernel writes, for example 4096, 64K, 1M")
       .sizes()
       .repeatable()
-      .placeholder("BYTES")
       .excludes(program);
 }
 

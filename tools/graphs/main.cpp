@@ -107,17 +107,12 @@ int main(int argc, char** argv) {
       "Exit code: the program's; 2 usage, 77 the device or the library is missing, 1 the program\n"
       "cannot be run.");
   std::string device = "auto";
-  app.option("--device", device, "auto, hardware or virtual (auto)")
-      .one_of({"auto", "hardware", "virtual"})
-      .placeholder("D");
+  app.option("--device D", device, "auto, hardware or virtual (auto)")
+      .one_of({"auto", "hardware", "virtual"});
   uint32_t at_least = graphs::kDefaultAtLeast;
-  app.option("--at-least", at_least, "Leave graphs with fewer nodes to HIP")
-      .placeholder("N")
-      .show_default();
+  app.option("--at-least N", at_least, "Leave graphs with fewer nodes to HIP").show_default();
   std::string json;
-  app.option("--json", json, "Also write the report to this file")
-      .output_file()
-      .placeholder("FILE");
+  app.option("--json FILE", json, "Also write the report to this file").output_file();
 
   // Everything after "--" belongs to the program.
   char** const end = argv + argc;

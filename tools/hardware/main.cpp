@@ -196,12 +196,10 @@ int main(int argc, char** argv) {
       "send us the JSON.");
   Options options;
   support::add_device_option(app, options.device);
-  app.option("--only", options.only, "Run only these probes (see --list)")
-      .one_of(probe_names())
-      .placeholder("PROBE");
-  app.option("--limit", options.limit_s, "Seconds after which a probe counts as hanging (40)")
-      .range(0.1, kWholeSeconds)
-      .placeholder("S");
+  app.option("--only PROBE", options.only, "Run only these probes (see --list)")
+      .one_of(probe_names());
+  app.option("--limit S", options.limit_s, "Seconds after which a probe counts as hanging (40)")
+      .range(0.1, kWholeSeconds);
   app.flag("--list", options.list, "List the probes and what the engine assumes; run none");
   std::vector<std::string> children{kMachine};
   for (const Probe& probe : probes())

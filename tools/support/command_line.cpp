@@ -74,6 +74,16 @@ std::string size_problem(const std::string& text) {
   return fmt::format("'{}' is not a size from 0 to 2^64 - 1", text);
 }
 
+// "--rounds N" holds the name to declare, and the word that stands for the value in the help text.
+std::string without_placeholder(const std::string& names) {
+  return names.substr(0, names.find(' '));
+}
+CLI::Option* set_placeholder(CLI::Option* option, const std::string& names) {
+  if (const size_t blank = names.find(' '); blank != std::string::npos)
+    option->type_name(names.substr(blank + 1));
+  return option;
+}
+
 template <class Value>
 struct Each {
   using Type = Value;
@@ -90,11 +100,6 @@ struct Each<std::set<Value>> {
 }  // namespace
 
 // Validators have no description, because the help texts of the options name the valid values.
-
-Option& Option::placeholder(std::string_view text) {
-  declared_->type_name(std::string(text));
-  return *this;
-}
 
 Option& Option::show_default() {
   declared_->capture_default_str();
@@ -201,7 +206,8 @@ Option CommandLine::flag(const std::string& names, bool& value, const std::strin
 
 template <class Value>
 Option CommandLine::option(const std::string& names, Value& value, const std::string& help) {
-  return Option(*app_->add_option(names, value, help)
+  CLI::Option* const added = app_->add_option(without_placeholder(names), value, help);
+  return Option(*set_placeholder(added, names)
                      ->check(CLI::Validator(value_problem<typename Each<Value>::Type>, "")));
 }
 template Option CommandLine::option(const std::string&, std::string&, const std::string&);
@@ -219,15 +225,19 @@ template Option CommandLine::option(const std::string&, std::set<uint32_t>&, con
 Option CommandLine::option(const std::string& names, std::function<void(double value)> store,
                            const std::string& help) {
   CLI::Option* const added = app_->add_option_function<double>(
-      names, [store = std::move(store)](const double& value) { store(value); }, help);
-  return Option(*added->check(CLI::Validator(value_problem<double>, "")));
+      without_placeholder(names), [store = std::move(store)](const double& value) { store(value); },
+      help);
+  return Option(*set_placeholder(added, names)->check(CLI::Validator(value_problem<double>, "")));
 }
 
 Option CommandLine::choice(const std::string& names, std::vector<std::string> values,
                            std::function<void(const std::vector<std::string>& given)> store,
                            int count, const std::string& help) {
-  CLI::Option* declared = app_->add_option_function<std::vector<std::string>>(names, store, help);
-  declared->expected(count)->check(CLI::IsMember(std::move(values)).description(""));
+  CLI::Option* declared =
+      app_->add_option_function<std::vector<std::string>>(without_placeholder(names), store, help);
+  set_placeholder(declared, names)
+      ->expected(count)
+      ->check(CLI::IsMember(std::move(values)).description(""));
   return Option(*declared);
 }
 

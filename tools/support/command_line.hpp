@@ -24,8 +24,6 @@ namespace uptempo::support {
 // the CommandLine; copies refer to the same option.
 class Option {
  public:
-  // Stands for the value in the help text, for example "N" or "FILE|-".
-  Option& placeholder(std::string_view text);
   // Adds the default to the help text.
   Option& show_default();
   // Heading of the help text under which the option is shown.
@@ -76,9 +74,10 @@ class CommandLine {
   // A flag stores true. "!--no-verify" stores false.
   Option flag(const std::string& names, bool& value, const std::string& help);
 
-  // An option if the name begins with "--", else a positional argument. The value is a text, a
-  // number (int64_t, uint32_t, uint64_t, double), a vector of these except int64_t, or a
-  // std::set<uint32_t>; a vector or set takes several values. An empty value is refused.
+  // An option if the name begins with "--", else a positional argument. A word after the name
+  // stands for the value in the help text: "--rounds N". The value is a text, a number (int64_t,
+  // uint32_t, uint64_t, double), a vector of these except int64_t, or a std::set<uint32_t>; a vector
+  // or set takes several values. An empty value is refused.
   template <class Value>
   Option option(const std::string& names, Value& value, const std::string& help);
   // Calls `store` with the value.

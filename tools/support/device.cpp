@@ -33,10 +33,9 @@ std::string check_device(const std::string& choice) {
 
 Option add_device_option(CommandLine& command_line, std::string& choice) {
   return command_line
-      .option("--device", choice,
+      .option("--device D", choice,
               "auto, hardware, virtual, or a GPU: index, UUID or PCI address (" + choice + ")")
-      .check(check_device)
-      .placeholder("D");
+      .check(check_device);
 }
 
 uint32_t usable_cores() {

@@ -80,9 +80,8 @@ int run_program(CommandLine& command_line, int argc, char** argv,
 }
 
 void add_json_option(CommandLine& command_line, std::string& file) {
-  command_line.option("--json", file, "Write JSON; '-' writes only JSON to standard output")
-      .output_file()
-      .placeholder("FILE|-");
+  command_line.option("--json FILE|-", file, "Write JSON; '-' writes only JSON to standard output")
+      .output_file();
 }
 
 std::string read_input(const std::string& file) {

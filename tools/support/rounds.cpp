@@ -15,14 +15,11 @@ namespace uptempo::support {
 
 void add_rounds_options(CommandLine& command_line, Rounds& rounds, uint32_t least) {
   command_line
-      .option("--rounds", rounds.count,
+      .option("--rounds N", rounds.count,
               fmt::format("Rounds, at least {} ({})", least, rounds.count))
-      .range(least, 100000u)
-      .placeholder("N");
-  command_line
-      .option("--seed", rounds.seed,
-              fmt::format("Seed of the order within a round ({})", rounds.seed))
-      .placeholder("N");
+      .range(least, 100000u);
+  command_line.option("--seed N", rounds.seed,
+                      fmt::format("Seed of the order within a round ({})", rounds.seed));
 }
 
 uint32_t take_turns(const Rounds& rounds, size_t turns,

@@ -33,7 +33,7 @@ int run_sample(const std::string& name, const std::string& description, int argc
       "Exit code: 0 right results, 1 wrong results or a failed device, 2 usage, 77 no such "
       "device.");
   std::string choice = "auto";
-  app.option("device,--device", choice, "auto, hardware or virtual (auto)").placeholder("D");
+  app.option("device,--device D", choice, "auto, hardware or virtual (auto)");
   return run_program(app, argc, argv, [&] {
     return body(choose(choice, argc, argv, launcher_options)) ? exit_ok : exit_measured_failure;
   });

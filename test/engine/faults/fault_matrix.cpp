@@ -489,13 +489,11 @@ int main(int argc, char** argv) {
   uint64_t patience = 60;
   support::add_json_option(app, json);
   app.flag("--short", is_short, "A few representative rows, in some seconds");
-  app.option("--only", only, "Only rows whose name contains this").placeholder("TEXT");
-  app.option("--every", every, "Only every Nth of these rows (1)")
-      .range(1u, 100000u)
-      .placeholder("N");
-  app.option("--from", from, "The first of these rows (1)").range(1u, 100000u).placeholder("N");
+  app.option("--only TEXT", only, "Only rows whose name contains this");
+  app.option("--every N", every, "Only every Nth of these rows (1)").range(1u, 100000u);
+  app.option("--from N", from, "The first of these rows (1)").range(1u, 100000u);
   app.option("--limit", limit, "Fail at most so many requests of one kind").show_default();
-  app.option("--launcher", launcher, "The command uptempo-vgpu").placeholder("FILE");
+  app.option("--launcher FILE", launcher, "The command uptempo-vgpu");
   app.flag("--subject", subject, "The work beneath a fault").hidden();
   app.flag("--control", control, "The same without the engine").hidden();
   app.flag("--neighbour", neighbour, "Another process of the machine").hidden();

@@ -315,12 +315,8 @@ int main(int argc, char** argv) {
                            "Host time per packet when several threads publish to one queue.");
   Options options;
   support::add_rounds_options(app, options.rounds, 20);
-  app.option("--threads", options.threads, "Thread counts (1 2 4 8)")
-      .one_of(kThreads)
-      .placeholder("N...");
-  app.option("--batch", options.batches, "Packets per batch (1 8 120)")
-      .one_of(kBatches)
-      .placeholder("N...");
+  app.option("--threads N...", options.threads, "Thread counts (1 2 4 8)").one_of(kThreads);
+  app.option("--batch N...", options.batches, "Packets per batch (1 8 120)").one_of(kBatches);
   support::add_json_option(app, options.json_file);
   return support::run_program(app, argc, argv, [&] { return run(options); });
 }

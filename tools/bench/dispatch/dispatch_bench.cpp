@@ -175,31 +175,26 @@ int main(int argc, char** argv) {
       "dispatch_bench", "Host time per dispatch: Uptempo compared with the HSA API, HIP and PoCL.");
   Options options;
   support::add_rounds_options(app, options.rounds, 20);
-  app.option("--batch", options.batches, "Dispatches per batch (1 8 120 1024 8192)")
-      .range(1u, bench::kMaxDispatches)
-      .placeholder("N...");
+  app.option("--batch N...", options.batches, "Dispatches per batch (1 8 120 1024 8192)")
+      .range(1u, bench::kMaxDispatches);
   app.option(
-         "--kernels", options.kernels,
+         "--kernels K", options.kernels,
          "null: do not execute kernels, time only the dispatch (the virtual GPU's default); real")
-      .one_of({"auto", "null", "real"})
-      .placeholder("K");
-  app.option("--only", options.only, "Only rows whose names contain TEXT").placeholder("TEXT");
-  app.option("--peer", options.peer, "hip, pocl or none (hip); HIP and PoCL cannot share a process")
-      .one_of({"hip", "pocl", "none"})
-      .placeholder("P");
+      .one_of({"auto", "null", "real"});
+  app.option("--only TEXT", options.only, "Only rows whose names contain TEXT");
+  app.option("--peer P", options.peer,
+             "hip, pocl or none (hip); HIP and PoCL cannot share a process")
+      .one_of({"hip", "pocl", "none"});
   app.flag("--variants", options.variants,
            "Show every variant of the floors, not only the best per batch");
   app.flag("--no-counts", options.no_counts,
            "Skip the run that counts allocations, calls and doorbells");
   app.flag("--bars", options.bars, "Exit with 1 if a bar is missed or cannot be judged");
-  app.option("--svg", options.svg_file, "Write a chart of five rows")
-      .output_file()
-      .placeholder("FILE");
-  app.option("--svg-rest", options.svg_rest_file, "Write a chart of all other rows")
-      .output_file()
-      .placeholder("FILE");
-  app.option("--compare", options.compare_file, "Compare with an earlier report written by --json")
-      .placeholder("OLD.json");
+  app.option("--svg FILE", options.svg_file, "Write a chart of five rows").output_file();
+  app.option("--svg-rest FILE", options.svg_rest_file, "Write a chart of all other rows")
+      .output_file();
+  app.option("--compare OLD.json", options.compare_file,
+             "Compare with an earlier report written by --json");
   // internal: makes this the counting run
   app.option("--count-into", options.count_file, "").hidden();
   support::add_device_option(app, options.device);

@@ -118,14 +118,11 @@ int main(int argc, char** argv) {
       "same\n"
       "kernel source on the host's cores.");
   Options options;
-  app.option("--length", options.length, "Keys: a power of two from 2 to 2^24 (32768)")
-      .placeholder("N");
-  app.option("--pairs", options.pairs, "Pairs of runs, at least 20 (40)")
-      .range(20u, 100000u)
-      .placeholder("N");
-  app.option("--max-ratio", options.max_ratio, "Exit with 1 if the ratio Uptempo / PoCL is above R")
-      .positive()
-      .placeholder("R");
+  app.option("--length N", options.length, "Keys: a power of two from 2 to 2^24 (32768)");
+  app.option("--pairs N", options.pairs, "Pairs of runs, at least 20 (40)").range(20u, 100000u);
+  app.option("--max-ratio R", options.max_ratio,
+             "Exit with 1 if the ratio Uptempo / PoCL is above R")
+      .positive();
   app.flag("--curve", options.curve,
            "Compare on 1, 2, 4, ... cores and on all, each in a process of its own");
   support::add_device_option(app, options.device);
