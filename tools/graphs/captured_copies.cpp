@@ -15,59 +15,54 @@ extern "C" {
 
 hipError_t hipMemcpyAsync(void* to, const void* from, size_t bytes, hipMemcpyKind kind,
                           hipStream_t stream) {
-  static const auto real = UPTEMPO_ORIGINAL(hipMemcpyAsync);
   return follow_copy(
-      stream, [&] { return call_original(real, to, from, bytes, kind, stream); },
+      stream, [&] { return UPTEMPO_CALL(hipMemcpyAsync, to, from, bytes, kind, stream); },
       line(to, from, bytes, kind));
 }
 
 UPTEMPO_FUNCTION("hipMemcpyAsync_spt", memcpy_async_spt, void* to, const void* from, size_t bytes,
                  hipMemcpyKind kind, hipStream_t stream) {
-  static const auto real = original<decltype(memcpy_async_spt)>("hipMemcpyAsync_spt");
   return follow_copy(
-      per_thread(stream), [&] { return call_original(real, to, from, bytes, kind, stream); },
+      per_thread(stream),
+      [&] { return UPTEMPO_CALL_AS(memcpy_async_spt, to, from, bytes, kind, stream); },
       line(to, from, bytes, kind));
 }
 
 hipError_t hipMemcpyWithStream(void* to, const void* from, size_t bytes, hipMemcpyKind kind,
                                hipStream_t stream) {
-  static const auto real = UPTEMPO_ORIGINAL(hipMemcpyWithStream);
   return follow_copy(
-      stream, [&] { return call_original(real, to, from, bytes, kind, stream); },
+      stream, [&] { return UPTEMPO_CALL(hipMemcpyWithStream, to, from, bytes, kind, stream); },
       line(to, from, bytes, kind));
 }
 
 // HIP 6 declares the source const.
 UPTEMPO_FUNCTION("hipMemcpyHtoDAsync", memcpy_htod_async, hipDeviceptr_t to, const void* from,
                  size_t bytes, hipStream_t stream) {
-  static const auto real = original<decltype(memcpy_htod_async)>("hipMemcpyHtoDAsync");
   return follow_copy(
-      stream, [&] { return call_original(real, to, from, bytes, stream); },
+      stream, [&] { return UPTEMPO_CALL_AS(memcpy_htod_async, to, from, bytes, stream); },
       line(to, from, bytes, hipMemcpyHostToDevice));
 }
 
 hipError_t hipMemcpyDtoHAsync(void* to, hipDeviceptr_t from, size_t bytes, hipStream_t stream) {
-  static const auto real = UPTEMPO_ORIGINAL(hipMemcpyDtoHAsync);
   return follow_copy(
-      stream, [&] { return call_original(real, to, from, bytes, stream); },
+      stream, [&] { return UPTEMPO_CALL(hipMemcpyDtoHAsync, to, from, bytes, stream); },
       line(to, from, bytes, hipMemcpyDeviceToHost));
 }
 
 hipError_t hipMemcpyDtoDAsync(hipDeviceptr_t to, hipDeviceptr_t from, size_t bytes,
                               hipStream_t stream) {
-  static const auto real = UPTEMPO_ORIGINAL(hipMemcpyDtoDAsync);
   return follow_copy(
-      stream, [&] { return call_original(real, to, from, bytes, stream); },
+      stream, [&] { return UPTEMPO_CALL(hipMemcpyDtoDAsync, to, from, bytes, stream); },
       line(to, from, bytes, hipMemcpyDeviceToDevice));
 }
 
 hipError_t hipMemcpy2DAsync(void* to, size_t to_pitch, const void* from, size_t from_pitch,
                             size_t width, size_t height, hipMemcpyKind kind, hipStream_t stream) {
-  static const auto real = UPTEMPO_ORIGINAL(hipMemcpy2DAsync);
   return follow_copy(
       stream,
       [&] {
-        return call_original(real, to, to_pitch, from, from_pitch, width, height, kind, stream);
+        return UPTEMPO_CALL(hipMemcpy2DAsync, to, to_pitch, from, from_pitch, width, height, kind,
+                            stream);
       },
       rows(to, to_pitch, from, from_pitch, width, height, kind));
 }
@@ -75,11 +70,11 @@ hipError_t hipMemcpy2DAsync(void* to, size_t to_pitch, const void* from, size_t 
 UPTEMPO_FUNCTION("hipMemcpy2DAsync_spt", memcpy_2d_async_spt, void* to, size_t to_pitch,
                  const void* from, size_t from_pitch, size_t width, size_t height,
                  hipMemcpyKind kind, hipStream_t stream) {
-  static const auto real = original<decltype(memcpy_2d_async_spt)>("hipMemcpy2DAsync_spt");
   return follow_copy(
       per_thread(stream),
       [&] {
-        return call_original(real, to, to_pitch, from, from_pitch, width, height, kind, stream);
+        return UPTEMPO_CALL_AS(memcpy_2d_async_spt, to, to_pitch, from, from_pitch, width, height,
+                               kind, stream);
       },
       rows(to, to_pitch, from, from_pitch, width, height, kind));
 }
@@ -87,9 +82,8 @@ UPTEMPO_FUNCTION("hipMemcpy2DAsync_spt", memcpy_2d_async_spt, void* to, size_t t
 // HIP makes a three-dimensional copy of it, whose parameters it returns. Those of HIP 5.2 have the
 // source's pitch on both sides, and HIP copies so.
 hipError_t hipMemcpyParam2DAsync(const hip_Memcpy2D* copy, hipStream_t stream) {
-  static const auto real = UPTEMPO_ORIGINAL(hipMemcpyParam2DAsync);
   return follow(
-      stream, [&] { return call_original(real, copy, stream); },
+      stream, [&] { return UPTEMPO_CALL(hipMemcpyParam2DAsync, copy, stream); },
       [&](hipGraphNode_t node) {
         const KeepLastError keep;
         hipMemcpy3DParms made{};
@@ -104,17 +98,15 @@ hipError_t hipMemcpyParam2DAsync(const hip_Memcpy2D* copy, hipStream_t stream) {
 }
 
 hipError_t hipMemcpy3DAsync(const hipMemcpy3DParms* copy, hipStream_t stream) {
-  static const auto real = UPTEMPO_ORIGINAL(hipMemcpy3DAsync);
   return follow(
-      stream, [&] { return call_original(real, copy, stream); },
+      stream, [&] { return UPTEMPO_CALL(hipMemcpy3DAsync, copy, stream); },
       [&](hipGraphNode_t node) { CopyLedger::instance().record(node, *copy); });
 }
 
 UPTEMPO_FUNCTION("hipMemcpy3DAsync_spt", memcpy_3d_async_spt, const hipMemcpy3DParms* copy,
                  hipStream_t stream) {
-  static const auto real = original<decltype(memcpy_3d_async_spt)>("hipMemcpy3DAsync_spt");
   return follow(
-      per_thread(stream), [&] { return call_original(real, copy, stream); },
+      per_thread(stream), [&] { return UPTEMPO_CALL_AS(memcpy_3d_async_spt, copy, stream); },
       [&](hipGraphNode_t node) { CopyLedger::instance().record(node, *copy); });
 }
 
@@ -122,40 +114,46 @@ UPTEMPO_FUNCTION("hipMemcpy3DAsync_spt", memcpy_3d_async_spt, const hipMemcpy3DP
 UPTEMPO_FUNCTION("hipMemcpyToSymbolAsync", memcpy_to_symbol_async, const void* symbol,
                  const void* from, size_t bytes, size_t offset, hipMemcpyKind kind,
                  hipStream_t stream) {
-  static const auto real = original<decltype(memcpy_to_symbol_async)>("hipMemcpyToSymbolAsync");
   return follow(
-      stream, [&] { return call_original(real, symbol, from, bytes, offset, kind, stream); },
+      stream,
+      [&] {
+        return UPTEMPO_CALL_AS(memcpy_to_symbol_async, symbol, from, bytes, offset, kind, stream);
+      },
       [&](hipGraphNode_t node) { enter(node, copy_to_symbol(symbol, from, bytes, offset, kind)); });
 }
 
 UPTEMPO_FUNCTION("hipMemcpyToSymbolAsync_spt", memcpy_to_symbol_async_spt, const void* symbol,
                  const void* from, size_t bytes, size_t offset, hipMemcpyKind kind,
                  hipStream_t stream) {
-  static const auto real =
-      original<decltype(memcpy_to_symbol_async_spt)>("hipMemcpyToSymbolAsync_spt");
   return follow(
       per_thread(stream),
-      [&] { return call_original(real, symbol, from, bytes, offset, kind, stream); },
+      [&] {
+        return UPTEMPO_CALL_AS(memcpy_to_symbol_async_spt, symbol, from, bytes, offset, kind,
+                               stream);
+      },
       [&](hipGraphNode_t node) { enter(node, copy_to_symbol(symbol, from, bytes, offset, kind)); });
 }
 
 // HIP's header overloads this function.
 UPTEMPO_FUNCTION("hipMemcpyFromSymbolAsync", memcpy_from_symbol_async, void* to, const void* symbol,
                  size_t bytes, size_t offset, hipMemcpyKind kind, hipStream_t stream) {
-  static const auto real = original<decltype(memcpy_from_symbol_async)>("hipMemcpyFromSymbolAsync");
   return follow(
-      stream, [&] { return call_original(real, to, symbol, bytes, offset, kind, stream); },
+      stream,
+      [&] {
+        return UPTEMPO_CALL_AS(memcpy_from_symbol_async, to, symbol, bytes, offset, kind, stream);
+      },
       [&](hipGraphNode_t node) { enter(node, copy_from_symbol(to, symbol, bytes, offset, kind)); });
 }
 
 UPTEMPO_FUNCTION("hipMemcpyFromSymbolAsync_spt", memcpy_from_symbol_async_spt, void* to,
                  const void* symbol, size_t bytes, size_t offset, hipMemcpyKind kind,
                  hipStream_t stream) {
-  static const auto real =
-      original<decltype(memcpy_from_symbol_async_spt)>("hipMemcpyFromSymbolAsync_spt");
   return follow(
       per_thread(stream),
-      [&] { return call_original(real, to, symbol, bytes, offset, kind, stream); },
+      [&] {
+        return UPTEMPO_CALL_AS(memcpy_from_symbol_async_spt, to, symbol, bytes, offset, kind,
+                               stream);
+      },
       [&](hipGraphNode_t node) { enter(node, copy_from_symbol(to, symbol, bytes, offset, kind)); });
 }
 

@@ -64,53 +64,47 @@ extern "C" {
 
 hipError_t hipGraphInstantiate(hipGraphExec_t* executable, hipGraph_t graph, hipGraphNode_t* node,
                                char* log, size_t log_bytes) {
-  static const auto real = UPTEMPO_ORIGINAL(hipGraphInstantiate);
-  return after_instantiation(call_original(real, executable, graph, node, log, log_bytes),
-                             executable, graph);
+  return after_instantiation(
+      UPTEMPO_CALL(hipGraphInstantiate, executable, graph, node, log, log_bytes), executable,
+      graph);
 }
 
 hipError_t hipGraphInstantiateWithFlags(hipGraphExec_t* executable, hipGraph_t graph,
                                         unsigned long long flags) {
-  static const auto real = UPTEMPO_ORIGINAL(hipGraphInstantiateWithFlags);
   return after_instantiation(
-      call_original(real, executable, graph, flags), executable, graph,
+      UPTEMPO_CALL(hipGraphInstantiateWithFlags, executable, graph, flags), executable, graph,
       (flags & kDeviceLaunch) != 0 ? "instantiated for launches by the device" : "");
 }
 
 UPTEMPO_FUNCTION("hipGraphInstantiateWithParams", instantiate_with_params,
                  hipGraphExec_t* executable, hipGraph_t graph, void* parameters) {
-  static const auto real =
-      original<decltype(instantiate_with_params)>("hipGraphInstantiateWithParams");
   // hipGraphInstantiateParams begin with the flags of hipGraphInstantiateWithFlags.
   const auto device_launch = [&] {
     return (*static_cast<const unsigned long long*>(parameters) & kDeviceLaunch) != 0;
   };
-  const hipError_t status = call_original(real, executable, graph, parameters);
+  const hipError_t status = UPTEMPO_CALL_AS(instantiate_with_params, executable, graph, parameters);
   if (status != hipSuccess) return status;
   return after_instantiation(status, executable, graph,
                              device_launch() ? "instantiated for launches by the device" : "");
 }
 
 hipError_t hipGraphLaunch(hipGraphExec_t executable, hipStream_t stream) {
-  static const auto real = UPTEMPO_ORIGINAL(hipGraphLaunch);
-  return launch(executable, stream, stream, real);
+  return launch(executable, stream, stream, UPTEMPO_ORIGINAL(hipGraphLaunch));
 }
 
 UPTEMPO_FUNCTION("hipGraphLaunch_spt", launch_spt, hipGraphExec_t executable, hipStream_t stream) {
-  static const auto real = original<decltype(launch_spt)>("hipGraphLaunch_spt");
-  return launch(executable, stream, stream == nullptr ? hipStreamPerThread : stream, real);
+  return launch(executable, stream, stream == nullptr ? hipStreamPerThread : stream,
+                UPTEMPO_REPLACED(launch_spt));
 }
 
 hipError_t hipGraphExecDestroy(hipGraphExec_t executable) {
-  static const auto real = UPTEMPO_ORIGINAL(hipGraphExecDestroy);
   takeover().destroyed(executable);
-  return call_original(real, executable);
+  return UPTEMPO_CALL(hipGraphExecDestroy, executable);
 }
 
 hipError_t hipGraphExecUpdate(hipGraphExec_t executable, hipGraph_t graph, hipGraphNode_t* node,
                               hipGraphExecUpdateResult* result) {
-  static const auto real = UPTEMPO_ORIGINAL(hipGraphExecUpdate);
-  const hipError_t status = call_original(real, executable, graph, node, result);
+  const hipError_t status = UPTEMPO_CALL(hipGraphExecUpdate, executable, graph, node, result);
   if (status == hipSuccess) {
     takeover().updated(executable, graph);
   } else {
@@ -122,40 +116,38 @@ hipError_t hipGraphExecUpdate(hipGraphExec_t executable, hipGraph_t graph, hipGr
 
 hipError_t hipGraphExecKernelNodeSetParams(hipGraphExec_t executable, hipGraphNode_t node,
                                            const hipKernelNodeParams* parameters) {
-  static const auto real = UPTEMPO_ORIGINAL(hipGraphExecKernelNodeSetParams);
-  const hipError_t status = call_original(real, executable, node, parameters);
+  const hipError_t status =
+      UPTEMPO_CALL(hipGraphExecKernelNodeSetParams, executable, node, parameters);
   return status == hipSuccess ? after_change(status, executable, node, *parameters) : status;
 }
 
 hipError_t hipGraphExecMemsetNodeSetParams(hipGraphExec_t executable, hipGraphNode_t node,
                                            const hipMemsetParams* parameters) {
-  static const auto real = UPTEMPO_ORIGINAL(hipGraphExecMemsetNodeSetParams);
-  const hipError_t status = call_original(real, executable, node, parameters);
+  const hipError_t status =
+      UPTEMPO_CALL(hipGraphExecMemsetNodeSetParams, executable, node, parameters);
   return status == hipSuccess ? after_change(status, executable, node, *parameters) : status;
 }
 
 UPTEMPO_FUNCTION("hipGraphExecMemcpyNodeSetParams", exec_set_copy, hipGraphExec_t executable,
                  hipGraphNode_t node, const hipMemcpy3DParms* copy) {
-  static const auto real = original<decltype(exec_set_copy)>("hipGraphExecMemcpyNodeSetParams");
-  const hipError_t status = call_original(real, executable, node, copy);
+  const hipError_t status = UPTEMPO_CALL_AS(exec_set_copy, executable, node, copy);
   return status == hipSuccess ? after_change(status, executable, node, *copy) : status;
 }
 
 hipError_t hipGraphExecMemcpyNodeSetParams1D(hipGraphExec_t executable, hipGraphNode_t node,
                                              void* to, const void* from, size_t bytes,
                                              hipMemcpyKind kind) {
-  static const auto real = UPTEMPO_ORIGINAL(hipGraphExecMemcpyNodeSetParams1D);
-  return after_change(call_original(real, executable, node, to, from, bytes, kind), executable,
-                      node, line(to, from, bytes, kind));
+  return after_change(
+      UPTEMPO_CALL(hipGraphExecMemcpyNodeSetParams1D, executable, node, to, from, bytes, kind),
+      executable, node, line(to, from, bytes, kind));
 }
 
 hipError_t hipGraphExecMemcpyNodeSetParamsToSymbol(hipGraphExec_t executable, hipGraphNode_t node,
                                                    const void* symbol, const void* from,
                                                    size_t bytes, size_t offset,
                                                    hipMemcpyKind kind) {
-  static const auto real = UPTEMPO_ORIGINAL(hipGraphExecMemcpyNodeSetParamsToSymbol);
-  const hipError_t status =
-      call_original(real, executable, node, symbol, from, bytes, offset, kind);
+  const hipError_t status = UPTEMPO_CALL(hipGraphExecMemcpyNodeSetParamsToSymbol, executable, node,
+                                         symbol, from, bytes, offset, kind);
   if (status != hipSuccess) return status;
   return after_symbol(status, executable, node, copy_to_symbol(symbol, from, bytes, offset, kind));
 }
@@ -163,85 +155,71 @@ hipError_t hipGraphExecMemcpyNodeSetParamsToSymbol(hipGraphExec_t executable, hi
 hipError_t hipGraphExecMemcpyNodeSetParamsFromSymbol(hipGraphExec_t executable, hipGraphNode_t node,
                                                      void* to, const void* symbol, size_t bytes,
                                                      size_t offset, hipMemcpyKind kind) {
-  static const auto real = UPTEMPO_ORIGINAL(hipGraphExecMemcpyNodeSetParamsFromSymbol);
-  const hipError_t status = call_original(real, executable, node, to, symbol, bytes, offset, kind);
+  const hipError_t status = UPTEMPO_CALL(hipGraphExecMemcpyNodeSetParamsFromSymbol, executable,
+                                         node, to, symbol, bytes, offset, kind);
   if (status != hipSuccess) return status;
   return after_symbol(status, executable, node, copy_from_symbol(to, symbol, bytes, offset, kind));
 }
 
 hipError_t hipGraphExecHostNodeSetParams(hipGraphExec_t executable, hipGraphNode_t node,
                                          const hipHostNodeParams* parameters) {
-  static const auto real = UPTEMPO_ORIGINAL(hipGraphExecHostNodeSetParams);
-  return after_change(call_original(real, executable, node, parameters), executable,
-                      "hipGraphExecHostNodeSetParams");
+  return after_change(UPTEMPO_CALL(hipGraphExecHostNodeSetParams, executable, node, parameters),
+                      executable, "hipGraphExecHostNodeSetParams");
 }
 
 hipError_t hipGraphExecChildGraphNodeSetParams(hipGraphExec_t executable, hipGraphNode_t node,
                                                hipGraph_t child) {
-  static const auto real = UPTEMPO_ORIGINAL(hipGraphExecChildGraphNodeSetParams);
-  return after_change(call_original(real, executable, node, child), executable,
-                      "hipGraphExecChildGraphNodeSetParams");
+  return after_change(UPTEMPO_CALL(hipGraphExecChildGraphNodeSetParams, executable, node, child),
+                      executable, "hipGraphExecChildGraphNodeSetParams");
 }
 
 hipError_t hipGraphExecEventRecordNodeSetEvent(hipGraphExec_t executable, hipGraphNode_t node,
                                                hipEvent_t event) {
-  static const auto real = UPTEMPO_ORIGINAL(hipGraphExecEventRecordNodeSetEvent);
-  return after_change(call_original(real, executable, node, event), executable,
-                      "hipGraphExecEventRecordNodeSetEvent");
+  return after_change(UPTEMPO_CALL(hipGraphExecEventRecordNodeSetEvent, executable, node, event),
+                      executable, "hipGraphExecEventRecordNodeSetEvent");
 }
 
 hipError_t hipGraphExecEventWaitNodeSetEvent(hipGraphExec_t executable, hipGraphNode_t node,
                                              hipEvent_t event) {
-  static const auto real = UPTEMPO_ORIGINAL(hipGraphExecEventWaitNodeSetEvent);
-  return after_change(call_original(real, executable, node, event), executable,
-                      "hipGraphExecEventWaitNodeSetEvent");
+  return after_change(UPTEMPO_CALL(hipGraphExecEventWaitNodeSetEvent, executable, node, event),
+                      executable, "hipGraphExecEventWaitNodeSetEvent");
 }
 
 UPTEMPO_FUNCTION("hipGraphExecNodeSetParams", exec_set_node, hipGraphExec_t executable,
                  hipGraphNode_t node, void* parameters) {
-  static const auto real = original<decltype(exec_set_node)>("hipGraphExecNodeSetParams");
-  return after_change(call_original(real, executable, node, parameters), executable,
+  return after_change(UPTEMPO_CALL_AS(exec_set_node, executable, node, parameters), executable,
                       "hipGraphExecNodeSetParams");
 }
 
 UPTEMPO_FUNCTION("hipDrvGraphExecMemcpyNodeSetParams", exec_set_driver_copy,
                  hipGraphExec_t executable, hipGraphNode_t node, const void* copy,
                  hipCtx_t context) {
-  static const auto real =
-      original<decltype(exec_set_driver_copy)>("hipDrvGraphExecMemcpyNodeSetParams");
-  return after_change(call_original(real, executable, node, copy, context), executable,
-                      "hipDrvGraphExecMemcpyNodeSetParams");
+  return after_change(UPTEMPO_CALL_AS(exec_set_driver_copy, executable, node, copy, context),
+                      executable, "hipDrvGraphExecMemcpyNodeSetParams");
 }
 
 UPTEMPO_FUNCTION("hipDrvGraphExecMemsetNodeSetParams", exec_set_driver_fill,
                  hipGraphExec_t executable, hipGraphNode_t node, const void* fill,
                  hipCtx_t context) {
-  static const auto real =
-      original<decltype(exec_set_driver_fill)>("hipDrvGraphExecMemsetNodeSetParams");
-  return after_change(call_original(real, executable, node, fill, context), executable,
-                      "hipDrvGraphExecMemsetNodeSetParams");
+  return after_change(UPTEMPO_CALL_AS(exec_set_driver_fill, executable, node, fill, context),
+                      executable, "hipDrvGraphExecMemsetNodeSetParams");
 }
 
 UPTEMPO_FUNCTION("hipGraphExecExternalSemaphoresSignalNodeSetParams", exec_signals,
                  hipGraphExec_t executable, hipGraphNode_t node, const void* parameters) {
-  static const auto real =
-      original<decltype(exec_signals)>("hipGraphExecExternalSemaphoresSignalNodeSetParams");
-  return after_change(call_original(real, executable, node, parameters), executable,
+  return after_change(UPTEMPO_CALL_AS(exec_signals, executable, node, parameters), executable,
                       "hipGraphExecExternalSemaphoresSignalNodeSetParams");
 }
 
 UPTEMPO_FUNCTION("hipGraphExecExternalSemaphoresWaitNodeSetParams", exec_waits,
                  hipGraphExec_t executable, hipGraphNode_t node, const void* parameters) {
-  static const auto real =
-      original<decltype(exec_waits)>("hipGraphExecExternalSemaphoresWaitNodeSetParams");
-  return after_change(call_original(real, executable, node, parameters), executable,
+  return after_change(UPTEMPO_CALL_AS(exec_waits, executable, node, parameters), executable,
                       "hipGraphExecExternalSemaphoresWaitNodeSetParams");
 }
 
 UPTEMPO_FUNCTION("hipGraphNodeSetEnabled", set_enabled, hipGraphExec_t executable,
                  hipGraphNode_t node, unsigned int enabled) {
-  static const auto real = original<decltype(set_enabled)>("hipGraphNodeSetEnabled");
-  return after_change(call_original(real, executable, node, enabled), executable,
+  return after_change(UPTEMPO_CALL_AS(set_enabled, executable, node, enabled), executable,
                       "hipGraphNodeSetEnabled");
 }
 

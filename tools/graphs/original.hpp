@@ -1,7 +1,7 @@
 // HIP's own functions, for the functions of this library that replace them.
 //
-// Thread safety: any thread. Cost: a lookup in the dynamic linker's tables; callers keep the result
-// in a static variable.
+// Thread safety: any thread. Cost: a lookup in the dynamic linker's tables; the macros keep the
+// result in a static variable.
 #pragma once
 
 #include <hip/hip_version.h>
@@ -28,8 +28,13 @@ Function* original(const char* name) noexcept {
   return reinterpret_cast<Function*>(original_address(name));
 }
 
-// The same for a function that HIP's headers declare.
-#define UPTEMPO_ORIGINAL(function) original<decltype(function)>(#function)
+// HIP's function that its headers declare by this name, looked up once.
+#define UPTEMPO_ORIGINAL(function)                                    \
+  ([]() noexcept {                                                    \
+    static const auto real = original<decltype(function)>(#function); \
+    return real;                                                      \
+  }())
+#define UPTEMPO_CALL(function, ...) call_original(UPTEMPO_ORIGINAL(function), __VA_ARGS__)
 
 // Keeps the calls of this library invisible in the program's hipGetLastError(), after a call of the
 // program that succeeded. Up to HIP 6 the last error is the result of the thread's last call, hence

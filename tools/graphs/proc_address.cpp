@@ -13,8 +13,8 @@ extern "C" {
 
 UPTEMPO_FUNCTION("hipGetProcAddress", get_proc_address, const char* symbol, void** function,
                  int version, uint64_t flags, void* result) {
-  static const auto real = original<decltype(get_proc_address)>("hipGetProcAddress");
-  const hipError_t status = call_original(real, symbol, function, version, flags, result);
+  const hipError_t status =
+      UPTEMPO_CALL_AS(get_proc_address, symbol, function, version, flags, result);
   if (status == hipSuccess && function != nullptr && *function != nullptr)
     *function = replacement(*function);
   return status;
