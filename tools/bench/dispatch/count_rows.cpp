@@ -34,12 +34,9 @@ void count_into(uptempo_counts& counts, uptempo_count_t counter, F work) {
   counter([](void* f) { (*static_cast<F*>(f))(); }, &work, &counts);
 }
 
-// Whether each counter sees a known event. A count of zero from a counter that sees nothing is
-// worthless.
-struct Seen {
-  bool allocations, system_calls, hsa_calls;
-};
-Seen seen(uptempo_count_t counter) {
+// Whether each counter sees a known event, by the counts' keys. A count of zero from a counter that
+// sees nothing is worthless.
+ordered_json seen(uptempo_count_t counter) {
   uptempo_counts counts{};
   count_into(counts, counter, [] {
     void* volatile memory = std::malloc(8);
@@ -48,7 +45,9 @@ Seen seen(uptempo_count_t counter) {
     uint16_t major = 0;
     hsa_system_get_info(HSA_SYSTEM_INFO_VERSION_MAJOR, &major);
   });
-  return {counts.allocations == 1, counts.system_calls == 1, counts.hsa_calls == 1};
+  return {{"allocations", counts.allocations == 1},
+          {"system_calls", counts.system_calls == 1},
+          {"hsa_calls", counts.hsa_calls == 1}};
 }
 
 struct Counted {
@@ -97,39 +96,29 @@ CountReport read(const ordered_json& in, const std::vector<uint64_t>& doorbells_
   if (in.at("format") != kFormat)
     throw std::runtime_error("its format must be " + std::string(kFormat));
   CountReport report;
-  const auto is_seen = [&](const char* what, const char* why) {
-    const bool yes = in.at("seen").at(what).get<bool>();
-    if (!yes) report.missing[what] = why;
-    return yes;
-  };
-  const bool allocations = is_seen("allocations", "the program's malloc() could not be replaced");
-  const bool system_calls =
-      is_seen("system_calls", "the kernel has no system call user dispatch (Linux 5.11)");
-  const bool hsa_calls =
-      is_seen("hsa_calls", "ROCr did not load the library named by HSA_TOOLS_LIB");
-  bool doorbells = no_trace.empty();
-  if (!doorbells) report.missing["doorbells"] = no_trace;
-  if (doorbells && count_within(doorbells_ns, window_of(in.at("probe"))) == 0) {
-    doorbells = false;
+  const std::pair<const char*, const char*> unseen[] = {
+      {"allocations", "the program's malloc() could not be replaced"},
+      {"system_calls", "the kernel has no system call user dispatch (Linux 5.11)"},
+      {"hsa_calls", "ROCr did not load the library named by HSA_TOOLS_LIB"}};
+  for (const auto& [key, why] : unseen)
+    if (!in.at("seen").at(key).get<bool>()) report.missing[key] = why;
+  if (!no_trace.empty())
+    report.missing["doorbells"] = no_trace;
+  else if (count_within(doorbells_ns, window_of(in.at("probe"))) == 0)
     report.missing["doorbells"] = "the virtual GPU's trace is incomplete";
-  }
-  for (const ordered_json& row : in.at("results")) {
-    const double batches = row.at("batches").get<double>();
-    const auto per_batch = [&](bool counted, double count) {
-      return counted ? std::optional(count / batches) : std::nullopt;
-    };
+  for (ordered_json row : in.at("results")) {
     size_t rung = 0;
     for (const ordered_json& window : row.at("windows"))
       rung += count_within(doorbells_ns, window_of(window));
-    report.all.push_back({row.at("name"),
-                          row.at("batch"),
-                          row.at("phase") == "submit" ? Phase::submit : Phase::complete,
-                          {.allocations = per_batch(allocations, row.at("allocations")),
-                           .system_calls = per_batch(system_calls, row.at("system_calls")),
-                           .hsa_calls = per_batch(hsa_calls, row.at("hsa_calls")),
-                           .doorbells = per_batch(doorbells, static_cast<double>(rung)),
-                           .hdp_flushes = per_batch(true, row.at("hdp_flushes")),
-                           .read_backs = per_batch(true, row.at("read_backs"))}});
+    row["doorbells"] = rung;
+    CountedBatches& counted = report.all.emplace_back();
+    row.at("name").get_to(counted.name);
+    row.at("batch").get_to(counted.batch);
+    counted.phase = row.at("phase") == "submit" ? Phase::submit : Phase::complete;
+    for (const CountKind& kind : kCountKinds)
+      if (!report.missing.contains(kind.key))
+        counted.counts.*kind.value =
+            row.at(kind.key).get<double>() / row.at("batches").get<double>();
   }
   return report;
 }
@@ -155,7 +144,7 @@ ordered_json count(const Rows& rows, Check& check, const std::vector<uint32_t>& 
   if (counter == nullptr)
     throw support::Unavailable(
         "the counting library is not preloaded; --count-into is for internal use");
-  const Seen sees = seen(counter);
+  const ordered_json sees = seen(counter);
   ordered_json results = ordered_json::array();
   std::map<std::string_view, const Row*> variants;  // the variant that is counted
   for (const Turn& turn : turns_of(rows, batches)) {
@@ -179,10 +168,7 @@ ordered_json count(const Rows& rows, Check& check, const std::vector<uint32_t>& 
   const uint64_t begin = now_ns();
   probe();
   return {{"format", kFormat},
-          {"seen",
-           {{"allocations", sees.allocations},
-            {"system_calls", sees.system_calls},
-            {"hsa_calls", sees.hsa_calls}}},
+          {"seen", sees},
           {"probe", json(Window{begin, now_ns()})},
           {"results", std::move(results)}};
 }
