@@ -16,7 +16,6 @@
 #include "tools/fence_scope/report/report_words.hpp"
 #include "tools/fence_scope/run/run_packets.hpp"
 #include "tools/fence_scope/run/vgpu_process.hpp"
-#include "tools/fence_scope/sequence_options.hpp"
 #include "tools/fence_scope/session.hpp"
 #include "tools/fence_scope/trace/run_trace.hpp"
 #include "tools/fence_scope/verdict/checker_advice.hpp"

@@ -9,6 +9,7 @@
 
 #include "tools/fence_scope/report/report.hpp"
 #include "tools/fence_scope/run/measure.hpp"
+#include "tools/fence_scope/sequence/workloads.hpp"
 #include "tools/support/command_line.hpp"
 #include "tools/support/device.hpp"
 #include "tools/support/program.hpp"
@@ -50,6 +51,27 @@ void publish(const Report& report, const Outputs& outputs, const std::string& te
 // For commands without a run to trace: throws support::UsageError with the reason if --trace was
 // given.
 void refuse_trace(const Outputs& outputs, const std::string& reason);
+
+// The sequence of an experiment: a built-in workload of some size, or a program file.
+struct SequenceOptions {
+  std::string workload;  // a name of workloads()
+  Shape shape{};
+};
+
+// Adds --workload and --program; with `sized` also --kernels and --bytes.
+void add_sequence_options(support::CommandLine& command, SequenceOptions& sequence_options,
+                          std::string& program_file, bool sized);
+
+// Adds --program alone. A report's command may hold it, because without it the command is another;
+// a replay reads the file that its own call names.
+support::Option add_program_option(support::CommandLine& command, std::string& program_file);
+
+// The sequence of the file, or if `program_file` is "", the workload. Throws support::UsageError if
+// the workload or file does not exist or is invalid.
+Sequence sequence_of(const SequenceOptions& sequence_options, const std::string& program_file);
+
+// One line per workload.
+std::string list_of_workloads();
 
 // --seed, --rounds, --seconds, --precision.
 void add_method_options(support::CommandLine& command, Method& method);

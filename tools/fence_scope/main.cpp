@@ -6,7 +6,6 @@
 #include "tools/fence_scope/command_line.hpp"
 #include "tools/fence_scope/report/report_json.hpp"
 #include "tools/fence_scope/run/vgpu_process.hpp"
-#include "tools/fence_scope/sequence_options.hpp"
 #include "tools/fence_scope/trace/run_trace.hpp"
 #include "tools/fence_scope/verdict/checker_advice.hpp"
 #include "tools/fence_scope/verdict/judge.hpp"

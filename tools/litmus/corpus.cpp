@@ -174,12 +174,6 @@ void store_buffering(Test& test, const Choice& choice, bool ordered) {
   test.host_load(r0);
   test.host_load(r1);
 }
-void store_buffering_with_order(Test& test, const Choice& choice) {
-  store_buffering(test, choice, true);
-}
-void store_buffering_without_order(Test& test, const Choice& choice) {
-  store_buffering(test, {choice.memory, kSystem, kSystem}, false);
-}
 
 void download(Test& test, const Choice& choice, bool ordered) {
   const CellId x = test.cell("x", choice.memory), r = result(test);
@@ -190,10 +184,6 @@ void download(Test& test, const Choice& choice, bool ordered) {
   test.host_wait(copy);
   test.host_load(r);
 }
-void overwritten_after_download(Test& test, const Choice& choice) { download(test, choice, true); }
-void overwritten_during_download(Test& test, const Choice& choice) {
-  download(test, choice, false);
-}
 
 void two_writers(Test& test, const Choice& choice, Barrier barrier) {
   const CellId x = test.cell("x", choice.memory);
@@ -201,12 +191,6 @@ void two_writers(Test& test, const Choice& choice, Barrier barrier) {
   test.store(0, x, 1, {Barrier::on, kNone, choice.release});
   const StepId last = test.store(0, x, 2, {barrier, choice.acquire, kSystem});
   observe_by_host(test, x, last);
-}
-void two_writers_with_barrier_bit(Test& test, const Choice& choice) {
-  two_writers(test, choice, Barrier::on);
-}
-void two_writers_without_barrier_bit(Test& test, const Choice& choice) {
-  two_writers(test, {choice.memory, kSystem, kSystem}, Barrier::off);
 }
 
 void either_of_two(Test& test, const Choice& choice) {
@@ -270,12 +254,22 @@ constexpr Shape kShapes[] = {
     {"kernel-to-engine", kAll, true, false, kernel_to_engine},
     {"engine-to-kernel", kAll, false, true, engine_to_kernel},
     {"round-trip", kAll, true, true, round_trip},
-    {"store-buffering", kAll, true, true, store_buffering_with_order},
-    {"store-buffering-without-order", kAll, false, false, store_buffering_without_order},
-    {"overwritten-after-download", kAll, true, true, overwritten_after_download},
-    {"overwritten-during-download", kAll, false, false, overwritten_during_download},
-    {"two-writers", kAll, true, true, two_writers_with_barrier_bit},
-    {"two-writers-without-barrier-bit", kAll, false, false, two_writers_without_barrier_bit},
+    {"store-buffering", kAll, true, true,
+     [](Test& test, const Choice& choice) { store_buffering(test, choice, true); }},
+    {"store-buffering-without-order", kAll, false, false,
+     [](Test& test, const Choice& choice) {
+       store_buffering(test, {choice.memory, kSystem, kSystem}, false);
+     }},
+    {"overwritten-after-download", kAll, true, true,
+     [](Test& test, const Choice& choice) { download(test, choice, true); }},
+    {"overwritten-during-download", kAll, false, false,
+     [](Test& test, const Choice& choice) { download(test, choice, false); }},
+    {"two-writers", kAll, true, true,
+     [](Test& test, const Choice& choice) { two_writers(test, choice, Barrier::on); }},
+    {"two-writers-without-barrier-bit", kAll, false, false,
+     [](Test& test, const Choice& choice) {
+       two_writers(test, {choice.memory, kSystem, kSystem}, Barrier::off);
+     }},
     {"either-of-two", kAll, false, false, either_of_two},
     {"kernarg-reuse", kFine, false, true, kernarg_reuse},
     {"kernarg-reuse-without-wait", kFine, false, false, kernarg_reuse_without_wait},

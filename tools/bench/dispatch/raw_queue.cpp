@@ -12,15 +12,10 @@ namespace {
 
 hsa_queue_t* create(const Agent& agent) {
   hsa_queue_t* queue = nullptr;
-  const hsa_status_t status = hsa_queue_create(agent.handle(), kRing, HSA_QUEUE_TYPE_SINGLE,
-                                               nullptr, nullptr, UINT32_MAX, UINT32_MAX, &queue);
-  if (status != HSA_STATUS_SUCCESS)
-    throw Error(
-        {.status = status,
-         .call = "hsa_queue_create",
-         .asked = std::to_string(kRing) + " packets",
-         .found = "refused",
-         .remedy = "the agent allows " + std::to_string(agent.properties().queue_max_packets)});
+  check(hsa_queue_create(agent.handle(), kRing, HSA_QUEUE_TYPE_SINGLE, nullptr, nullptr, UINT32_MAX,
+                         UINT32_MAX, &queue),
+        "hsa_queue_create", std::to_string(kRing) + " packets",
+        "the agent allows " + std::to_string(agent.properties().queue_max_packets));
   return queue;
 }
 

@@ -14,9 +14,11 @@ namespace {
 
 class StreamRow : public Row {
  public:
-  explicit StreamRow(const Workload& workload, RingAccessMode access = RingAccessMode::direct,
-                     KernargPlacement kernargs = KernargPlacement::host)
+  StreamRow(const Workload& workload, std::string_view name,
+            RingAccessMode access = RingAccessMode::direct,
+            KernargPlacement kernargs = KernargPlacement::host)
       : workload_(workload),
+        name_(name),
         streams_(workload.gpu,
                  {.own_queues = 1,  // for the gate
                   .queue = {.packets = kRing,
@@ -33,9 +35,7 @@ class StreamRow : public Row {
     stream_.synchronize();
   }
 
-  std::string_view name() const override {
-    return is_on_device() ? "uptempo-stream-device" : "uptempo-stream";
-  }
+  std::string_view name() const override { return name_; }
   bool is_on_device() const { return streams_.kernargs().is_on_device(); }
   void prepare(const Load&) override {}
   void close_gate() override {
@@ -52,25 +52,18 @@ class StreamRow : public Row {
 
  protected:
   const Workload& workload_;
+  const std::string_view name_;
   Signal gate_{SignalKind::event_less, 0};
   Streams streams_;
   Stream stream_;
-};
-
-// Index and doorbell of each launch by HSA calls, as where a tool interposes.
-class HsaCallsRow final : public StreamRow {
- public:
-  explicit HsaCallsRow(const Workload& workload) : StreamRow(workload, RingAccessMode::hsa_calls) {}
-  std::string_view name() const override { return "uptempo-stream-hsa-calls"; }
 };
 
 // Always the arguments of the first dispatch, which the launcher has written once.
 class LauncherRow final : public StreamRow {
  public:
   explicit LauncherRow(const Workload& workload)
-      : StreamRow(workload), launcher_(streams_, workload.tally, 8) {}
+      : StreamRow(workload, "uptempo-launcher"), launcher_(streams_, workload.tally, 8) {}
 
-  std::string_view name() const override { return "uptempo-launcher"; }
   uint32_t times(uint32_t i, const Load& load) const override {
     return i == 0 ? load.dispatches() : 0;
   }
@@ -88,12 +81,14 @@ class LauncherRow final : public StreamRow {
 
 Rows stream_rows(const Workload& workload) {
   Rows rows;
-  rows.push_back(std::make_unique<StreamRow>(workload));
-  rows.push_back(std::make_unique<HsaCallsRow>(workload));
+  rows.push_back(std::make_unique<StreamRow>(workload, "uptempo-stream"));
+  // Index and doorbell of each launch by HSA calls, as where a tool interposes.
+  rows.push_back(
+      std::make_unique<StreamRow>(workload, "uptempo-stream-hsa-calls", RingAccessMode::hsa_calls));
   rows.push_back(std::make_unique<LauncherRow>(workload));
   const WithoutEvents without_events;
-  auto on_device =
-      std::make_unique<StreamRow>(workload, RingAccessMode::direct, KernargPlacement::device);
+  auto on_device = std::make_unique<StreamRow>(workload, "uptempo-stream-device",
+                                               RingAccessMode::direct, KernargPlacement::device);
   if (on_device->is_on_device()) rows.push_back(std::move(on_device));
   return rows;
 }

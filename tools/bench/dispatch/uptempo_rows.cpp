@@ -145,12 +145,17 @@ class Planned final : public UptempoRow {
   Step* step_ = nullptr;
 };
 
-// One recording per batch length, replayed for every batch of a load.
-class Replay : public UptempoRow {
+// One recording per batch length, replayed for every batch of a load. `patched`: one argument of
+// every node, its dispatch number, is changed before each replay.
+class Replay final : public UptempoRow {
  public:
-  using UptempoRow::UptempoRow;
-  std::string_view name() const override { return "uptempo-replay"; }
-  uint32_t times(uint32_t i, const Load& load) const override { return first_batch_again(i, load); }
+  Replay(const Workload& workload, std::shared_ptr<Queue> queue, std::string_view name,
+         bool patched)
+      : UptempoRow(workload, std::move(queue)), name_(name), patched_(patched) {}
+  std::string_view name() const override { return name_; }
+  uint32_t times(uint32_t i, const Load& load) const override {
+    return patched_ ? Row::times(i, load) : first_batch_again(i, load);
+  }
 
   void prepare(const Load& load) override {
     UptempoRow::prepare(load);
@@ -165,40 +170,26 @@ class Replay : public UptempoRow {
   }
 
   void submit(const Load& load) override {
-    for (uint32_t batch = 0; batch < load.repeats; ++batch)
-      last_ = recorded_->recording->replay(*queue_);
-  }
-
- protected:
-  struct Recorded {
-    std::unique_ptr<Recording> recording;
-    std::vector<Node<uint32_t*, uint32_t>> nodes;
-  };
-  Recorded* recorded_ = nullptr;
-
- private:
-  std::map<uint32_t, Recorded> recordings_;
-};
-
-// The same, with one argument of every node changed before each replay: its dispatch number.
-class ReplayPatched final : public Replay {
- public:
-  ReplayPatched(const Workload& workload, std::shared_ptr<Queue> queue, std::string_view name)
-      : Replay(workload, std::move(queue)), name_(name) {}
-  std::string_view name() const override { return name_; }
-  uint32_t times(uint32_t i, const Load& load) const override { return Row::times(i, load); }
-
-  void submit(const Load& load) override {
     Recording& recording = *recorded_->recording;
     uint32_t next = 0;
     for (uint32_t batch = 0; batch < load.repeats; ++batch) {
-      for (const Node<uint32_t*, uint32_t>& node : recorded_->nodes) recording.set<1>(node, next++);
+      if (patched_)
+        for (const Node<uint32_t*, uint32_t>& node : recorded_->nodes)
+          recording.set<1>(node, next++);
       last_ = recording.replay(*queue_);
     }
   }
 
  private:
+  struct Recorded {
+    std::unique_ptr<Recording> recording;
+    std::vector<Node<uint32_t*, uint32_t>> nodes;
+  };
+
   const std::string_view name_;
+  const bool patched_;
+  std::map<uint32_t, Recorded> recordings_;
+  Recorded* recorded_ = nullptr;
 };
 
 }  // namespace
@@ -251,8 +242,8 @@ Rows uptempo_rows(const Workload& workload) {
   add_planned("uptempo-planned", Planned::Shape::chain);
   add_planned("uptempo-planned-slices", Planned::Shape::slices);
   add_planned("uptempo-planned-anew", Planned::Shape::anew);
-  rows.push_back(std::make_unique<Replay>(workload, queue));
-  rows.push_back(std::make_unique<ReplayPatched>(workload, queue, "uptempo-replay-patched"));
+  rows.push_back(std::make_unique<Replay>(workload, queue, "uptempo-replay", false));
+  rows.push_back(std::make_unique<Replay>(workload, queue, "uptempo-replay-patched", true));
   // The same with arguments in device memory, where the host reaches it.
   const WithoutEvents without_events;
   const auto on_device =
@@ -260,7 +251,7 @@ Rows uptempo_rows(const Workload& workload) {
   if (!on_device->kernargs().is_on_device()) return rows;
   add_on(on_device, "uptempo-batch-device", all_at_once);
   rows.push_back(
-      std::make_unique<ReplayPatched>(workload, on_device, "uptempo-replay-patched-device"));
+      std::make_unique<Replay>(workload, on_device, "uptempo-replay-patched-device", true));
   return rows;
 }
 

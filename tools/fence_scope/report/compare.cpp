@@ -110,15 +110,14 @@ ComparedCell compared(const Cell& a, const Cell& b, Quantity quantity, const Ref
 void note_maps(std::vector<std::string>& out, const std::map<std::string, std::string>& a,
                const std::map<std::string, std::string>& b, const Refusal& names) {
   std::set<std::string> keys;
-  for (const auto& [key, value] : a) keys.insert(key);
-  for (const auto& [key, value] : b) keys.insert(key);
+  for (const auto* values : {&a, &b})
+    for (const auto& [key, value] : *values) keys.insert(key);
   for (const std::string& key : keys) {
     const auto in_a = a.find(key), in_b = b.find(key);
-    const std::string of_a = in_a == a.end() ? "none" : in_a->second,
-                      of_b = in_b == b.end() ? "none" : in_b->second;
-    if (of_a != of_b || (in_a == a.end()) != (in_b == b.end()))
-      out.push_back(
-          fmt::format("{}: {} in {}, {} in {}", key, of_a, names.name_a, of_b, names.name_b));
+    if (in_a != a.end() && in_b != b.end() && in_a->second == in_b->second) continue;
+    out.push_back(fmt::format("{}: {} in {}, {} in {}", key,
+                              in_a == a.end() ? "none" : in_a->second, names.name_a,
+                              in_b == b.end() ? "none" : in_b->second, names.name_b));
   }
 }
 

@@ -14,7 +14,6 @@
 #include <uptempo/stream/stream.hpp>
 #include "tools/fence_scope/run/bench_buffers.hpp"
 #include "tools/fence_scope/run/cache_spoiler.hpp"
-#include "tools/fence_scope/run/kernarg_blocks.hpp"
 #include "tools/fence_scope/run/run_packets.hpp"
 #include "tools/fence_scope/run/run_signals.hpp"
 #include "tools/fence_scope/sequence/step_kernels.hpp"

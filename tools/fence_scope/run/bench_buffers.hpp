@@ -1,5 +1,6 @@
-// BenchBuffers: memory for the buffers of a sequence, their initial bytes, and what a run has left
-// in them. Private to Bench.
+// Memory of a bench. BenchBuffers: the buffers of a sequence, their initial bytes, and what a run
+// has left in them. KernargBlocks: blocks that are written once, for kernels whose packets the bench
+// builds itself. Private to Bench.
 //
 // Thread safety: one owner.
 // Lifetime: the sequence and the copier must outlive it.
@@ -12,6 +13,9 @@
 #include <vector>
 
 #include <uptempo/memory/buffer.hpp>
+#include <uptempo/program/argument_layout.hpp>
+#include <uptempo/program/grid.hpp>
+#include <uptempo/program/program.hpp>
 #include <uptempo/runtime/agent.hpp>
 #include <uptempo/stream/stream.hpp>
 #include "tools/fence_scope/run/bench.hpp"
@@ -46,6 +50,23 @@ class BenchBuffers {
   std::vector<Allocation> memory_, initial_;  // [buffer]
   uint64_t largest_bytes_ = 0;
   Allocation staging_;  // for contents() of device memory
+};
+
+class KernargBlocks {
+ public:
+  explicit KernargBlocks(const Agent& gpu) : gpu_(gpu) {}
+
+  // A block of `kernel`, with its hidden arguments, for a dispatch in the queue of these facts.
+  // Null if the kernel has no arguments. Throws Error.
+  std::byte* make(const KernelInfo& kernel, const Grid& grid, const QueueFacts& queue);
+
+  // Keeps the memory allocated, because the device may still use it.
+  void leave_to_session() noexcept;
+
+ private:
+  Agent gpu_;
+  std::vector<Allocation> pages_;
+  size_t next_ = 0;  // first free byte of the last page
 };
 
 }  // namespace uptempo::fence_scope

@@ -17,7 +17,6 @@
 #include <uptempo/program/program.hpp>
 #include <uptempo/runtime/agent.hpp>
 #include "tools/fence_scope/run/bench_buffers.hpp"
-#include "tools/fence_scope/run/kernarg_blocks.hpp"
 #include "tools/fence_scope/sequence/sequence.hpp"
 
 namespace uptempo::fence_scope {

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
-#include <functional>
 
 namespace uptempo::fence_scope {
 namespace {
@@ -13,9 +12,8 @@ namespace {
 constexpr uint64_t kWord = sizeof(uint32_t);
 constexpr uint32_t kWorkgroup = 64, kSortWorkgroup = 256;
 
-[[noreturn]] void refuse_workload(std::string_view workload, const std::string& text) {
-  throw support::UsageError(fmt::format("workload {}: {}", workload, text));
-}
+// resolve() adds the workload's name.
+[[noreturn]] void refuse(const std::string& text) { throw support::UsageError(text); }
 
 template <class T>
 Argument value(T of) {
@@ -182,135 +180,109 @@ Shape defaults(Shape shape, uint32_t kernels, uint64_t bytes, uint64_t pieces) {
   return shape;
 }
 
-void require_pieces(std::string_view name, const Shape& shape, uint64_t least) {
+void require_pieces(const Shape& shape, uint64_t least) {
   const uint64_t bytes = shape.bytes_per_kernel;
   if (bytes % (kWorkgroup * kWord) != 0)
-    refuse_workload(
-        name, fmt::format("{} bytes per kernel; take a multiple of {}", bytes, kWorkgroup * kWord));
+    refuse(fmt::format("{} bytes per kernel; take a multiple of {}", bytes, kWorkgroup * kWord));
   if (bytes / kWord > UINT32_MAX)
-    refuse_workload(name,
-                    fmt::format("{} bytes per kernel; take at most {}", bytes, UINT32_MAX * kWord));
+    refuse(fmt::format("{} bytes per kernel; take at most {}", bytes, UINT32_MAX * kWord));
   if (shape.working_set_bytes % bytes != 0 || shape.working_set_bytes / bytes < least)
-    refuse_workload(
-        name,
-        fmt::format(
-            "a working set of {} bytes; take a multiple of the {} bytes per kernel, {} or more",
-            shape.working_set_bytes, bytes, bytes * least));
+    refuse(fmt::format(
+        "a working set of {} bytes; take a multiple of the {} bytes per kernel, {} or more",
+        shape.working_set_bytes, bytes, bytes * least));
 }
 
 Shape sort_shape(Shape shape) {
-  constexpr std::string_view name = "bitonic-sort";
   if (shape.bytes_per_kernel == 0)
     shape.bytes_per_kernel = shape.working_set_bytes != 0 ? shape.working_set_bytes : 32768 * kWord;
   const uint64_t keys = shape.bytes_per_kernel / kWord;
   if (shape.bytes_per_kernel % kWord != 0 || !std::has_single_bit(keys) || keys < 2 ||
       keys > uint64_t{1} << 24)
-    refuse_workload(
-        name,
-        fmt::format(
-            "{} bytes per kernel; take 4 bytes per key, for a power of two of keys from 2 to 2^24",
-            shape.bytes_per_kernel));
+    refuse(fmt::format(
+        "{} bytes per kernel; take 4 bytes per key, for a power of two of keys from 2 to 2^24",
+        shape.bytes_per_kernel));
   if (shape.working_set_bytes == 0) shape.working_set_bytes = shape.bytes_per_kernel;
   if (shape.working_set_bytes != shape.bytes_per_kernel)
-    refuse_workload(
-        name, fmt::format("a working set of {} bytes; each kernel touches all of the {} bytes",
-                          shape.working_set_bytes, shape.bytes_per_kernel));
+    refuse(fmt::format("a working set of {} bytes; each kernel touches all of the {} bytes",
+                       shape.working_set_bytes, shape.bytes_per_kernel));
   const uint32_t stages = static_cast<uint32_t>(std::bit_width(keys) - 1),
                  passes = stages * (stages + 1) / 2;
   if (shape.kernels == 0) shape.kernels = passes;
   if (shape.kernels > passes)
-    refuse_workload(
-        name, fmt::format("{} kernels; a sort of {} keys has {}", shape.kernels, keys, passes));
+    refuse(fmt::format("{} kernels; a sort of {} keys has {}", shape.kernels, keys, passes));
   return shape;
 }
 
-Shape chain_shape(std::string_view name, Shape shape, uint32_t kernels) {
+Shape chain_shape(Shape shape, uint32_t kernels) {
   shape = defaults(shape, kernels, 65536, 2);
-  require_pieces(name, shape, 2);
+  require_pieces(shape, 2);
   return shape;
 }
 
 Shape independent_shape(Shape shape) {
   shape = defaults(shape, 32, 65536, shape.kernels != 0 ? shape.kernels : 32);
-  require_pieces("independent", shape, shape.kernels);
+  require_pieces(shape, shape.kernels);
   return shape;
 }
 
 Shape producer_consumer_shape(Shape shape) {
-  constexpr std::string_view name = "producer-consumer";
   shape = defaults(shape, 32, 65536, 5);
   if (shape.kernels % 2 != 0)
-    refuse_workload(name,
-                    fmt::format("{} kernels; each producer has a consumer, so take an even number",
-                                shape.kernels));
-  require_pieces(name, shape, 2);
+    refuse(fmt::format("{} kernels; each producer has a consumer, so take an even number",
+                       shape.kernels));
+  require_pieces(shape, 2);
   return shape;
 }
 
 Shape empty_shape(Shape shape) {
   if (shape.bytes_per_kernel != 0 || shape.working_set_bytes != 0)
-    refuse_workload("empty", "its kernels touch no memory; give only the number of kernels");
+    refuse("its kernels touch no memory; give only the number of kernels");
   if (shape.kernels == 0) shape.kernels = 128;
   return shape;
-}
-
-struct Entry {
-  Workload workload;
-  std::function<Shape(const Shape&)> shape;
-  std::function<Sequence(const Shape&)> make;
-};
-
-const std::vector<Entry>& entries() {
-  static const std::vector<Entry> all{
-      {{"bitonic-sort", "a sort in place, each kernel on the result of the previous one"},
-       sort_shape,
-       sort},
-      {{"chain", "each kernel reads all output of the previous one"},
-       [](const Shape& shape) { return chain_shape("chain", shape, 32); },
-       chain},
-      {{"independent", "kernels without common memory"}, independent_shape, independent},
-      {{"producer-consumer", "one queue fills slots, the other one folds them into a result"},
-       producer_consumer_shape,
-       producer_consumer},
-      {{"copy-kernel-copy", "a copy to the device, a chain of kernels, a copy to the host"},
-       [](const Shape& shape) { return chain_shape("copy-kernel-copy", shape, 4); },
-       copy_kernel_copy},
-      {{"empty", "kernels that do nothing"}, empty_shape, empty}};
-  return all;
-}
-
-const Entry& entry(std::string_view name) {
-  std::string names;
-  for (const Entry& one : entries()) {
-    if (one.workload.name == name) return one;
-    names += (names.empty() ? "" : ", ") + one.workload.name;
-  }
-  throw support::UsageError(fmt::format("there is no workload '{}'; there are {}", name, names));
 }
 
 }  // namespace
 
 const std::vector<Workload>& workloads() {
-  static const std::vector<Workload> all = [] {
-    std::vector<Workload> list;
-    for (const Entry& one : entries()) list.push_back(one.workload);
-    return list;
-  }();
+  static const std::vector<Workload> all{
+      {"bitonic-sort", "a sort in place, each kernel on the result of the previous one", sort_shape,
+       sort},
+      {"chain", "each kernel reads all output of the previous one",
+       [](const Shape& shape) { return chain_shape(shape, 32); }, chain},
+      {"independent", "kernels without common memory", independent_shape, independent},
+      {"producer-consumer", "one queue fills slots, the other one folds them into a result",
+       producer_consumer_shape, producer_consumer},
+      {"copy-kernel-copy", "a copy to the device, a chain of kernels, a copy to the host",
+       [](const Shape& shape) { return chain_shape(shape, 4); }, copy_kernel_copy},
+      {"empty", "kernels that do nothing", empty_shape, empty}};
   return all;
 }
 
+const Workload& find_workload(std::string_view name) {
+  std::string names;
+  for (const Workload& one : workloads()) {
+    if (one.name == name) return one;
+    names += (names.empty() ? "" : ", ") + one.name;
+  }
+  throw support::UsageError(fmt::format("there is no workload '{}'; there are {}", name, names));
+}
+
 Shape resolve(std::string_view workload, Shape shape) {
-  if (shape.kernels > kMostSteps)
-    refuse_workload(workload,
-                    fmt::format("{} kernels; take at most {}", shape.kernels, kMostSteps));
-  return entry(workload).shape(shape);
+  const Workload& one = find_workload(workload);
+  try {
+    if (shape.kernels > kMostSteps)
+      refuse(fmt::format("{} kernels; take at most {}", shape.kernels, kMostSteps));
+    return one.shape(shape);
+  } catch (const support::UsageError& error) {
+    throw support::UsageError(fmt::format("workload {}: {}", workload, error.what()));
+  }
 }
 
 Sequence make_workload(std::string_view workload, Shape shape) {
-  const Entry& one = entry(workload);
+  const Workload& one = find_workload(workload);
   Sequence sequence = one.make(resolve(workload, shape));
-  sequence.name = one.workload.name;
-  sequence.description = one.workload.description;
+  sequence.name = one.name;
+  sequence.description = one.description;
   return sequence;
 }
 

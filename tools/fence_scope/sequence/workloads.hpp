@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,6 +24,10 @@ struct Shape {
 struct Workload {
   std::string name;
   std::string description;  // one line
+  // The complete shape, or a support::UsageError without the workload's name; and the sequence of a
+  // complete shape, without name and description.
+  std::function<Shape(const Shape&)> shape;
+  std::function<Sequence(const Shape&)> make;
 };
 // In listing order:
 //   bitonic-sort        a sort of bytes_per_kernel / 4 keys, in place; `kernels` ends it early
