@@ -33,81 +33,61 @@ Headers everywhere(const Sequence& sequence) {
 
 namespace {
 
-class Validator {
- public:
-  Validator(const Sequence& sequence, size_t number)
-      : sequence_(sequence), number_(number), step_(sequence.steps[number]) {}
-
-  void check() const {
-    check_order();
-    if (step_.kind == Step::Kind::copy) return check_copy();
-    if (step_.queue > 1)
-      refuse("queue", fmt::format("{}; there are two queues, 0 and 1", step_.queue));
-    if (step_.kernel.empty()) refuse("kernel", "a dispatch needs a kernel");
-    for (size_t i = 0; i < step_.accesses.size(); ++i)
-      check_range(fmt::format("accesses[{}]", i), step_.accesses[i].buffer, step_.accesses[i].begin,
-                  step_.accesses[i].bytes);
-    for (size_t i = 0; i < step_.arguments.size(); ++i) {
-      const Argument& argument = step_.arguments[i];
-      if (argument.kind == Argument::Kind::address)
-        check_range(fmt::format("arguments[{}]", i), argument.buffer, argument.begin, 0);
-    }
-  }
-
- private:
-  [[noreturn]] void refuse(const std::string& field, const std::string& text) const {
-    throw SequenceError(number_, field, text);
-  }
-
-  void check_order() const {
-    std::set<size_t> seen;
-    for (size_t i = 0; i < step_.after.size(); ++i) {
-      const std::string field = fmt::format("after[{}]", i);
-      const size_t other = step_.after[i];
-      if (other >= number_)
-        refuse(field,
-               fmt::format("step {} is not an earlier one; a step waits for earlier steps", other));
-      if (!seen.insert(other).second) refuse(field, fmt::format("step {} is listed twice", other));
-      const Step& waited = sequence_.steps[other];
-      if (step_.kind == Step::Kind::dispatch && waited.kind == Step::Kind::dispatch &&
-          waited.queue == step_.queue)
-        refuse(field,
-               fmt::format("step {} is in the same queue, where barrier bits define the order",
-                           other));
-    }
-  }
-
-  void check_range(const std::string& field, size_t buffer, uint64_t begin, uint64_t bytes) const {
-    if (buffer >= sequence_.buffers.size())
-      refuse(field,
-             fmt::format("there is no buffer {}, only {}", buffer, sequence_.buffers.size()));
-    const Buffer& of = sequence_.buffers[buffer];
+void require_valid_step(const Sequence& sequence, size_t number) {
+  const Step& step = sequence.steps[number];
+  const auto refuse = [number](const std::string& field, const std::string& text) {
+    throw SequenceError(number, field, text);
+  };
+  const auto require_range = [&](const std::string& field, size_t buffer, uint64_t begin,
+                                 uint64_t bytes) {
+    if (buffer >= sequence.buffers.size())
+      refuse(field, fmt::format("there is no buffer {}, only {}", buffer, sequence.buffers.size()));
+    const Buffer& of = sequence.buffers[buffer];
     if (begin > of.bytes || bytes > of.bytes - begin)
       refuse(field, fmt::format("{} bytes from byte {}, but '{}' has {}", bytes, begin, of.name,
                                 of.bytes));
+  };
+
+  std::set<size_t> seen;
+  for (size_t i = 0; i < step.after.size(); ++i) {
+    const std::string field = fmt::format("after[{}]", i);
+    const size_t other = step.after[i];
+    if (other >= number)
+      refuse(field,
+             fmt::format("step {} is not an earlier one; a step waits for earlier steps", other));
+    if (!seen.insert(other).second) refuse(field, fmt::format("step {} is listed twice", other));
+    const Step& waited = sequence.steps[other];
+    if (step.kind == Step::Kind::dispatch && waited.kind == Step::Kind::dispatch &&
+        waited.queue == step.queue)
+      refuse(field, fmt::format("step {} is in the same queue, where barrier bits define the order",
+                                other));
   }
 
-  void check_copy() const {
-    check_range("from", step_.from.buffer, step_.from.begin, step_.from.bytes);
-    check_range("to", step_.to.buffer, step_.to.begin, step_.to.bytes);
-    if (step_.from.bytes != step_.to.bytes)
-      refuse("to", fmt::format("{} bytes, but 'from' has {}", step_.to.bytes, step_.from.bytes));
-    if (step_.from.bytes == 0) refuse("from", "a copy of 0 bytes");
-    const auto is_device = [&](const Access& side) {
-      return sequence_.buffers[side.buffer].kind == BufferKind::device_local;
-    };
-    if (is_device(step_.from) == is_device(step_.to))
-      refuse("to",
-             fmt::format("both '{}' and '{}' are in {} memory; copies are between device and host",
-                         sequence_.buffers[step_.from.buffer].name,
-                         sequence_.buffers[step_.to.buffer].name,
-                         is_device(step_.to) ? "device" : "host"));
+  if (step.kind == Step::Kind::dispatch) {
+    if (step.queue > 1)
+      refuse("queue", fmt::format("{}; there are two queues, 0 and 1", step.queue));
+    if (step.kernel.empty()) refuse("kernel", "a dispatch needs a kernel");
+    for (size_t i = 0; i < step.accesses.size(); ++i)
+      require_range(fmt::format("accesses[{}]", i), step.accesses[i].buffer, step.accesses[i].begin,
+                    step.accesses[i].bytes);
+    for (size_t i = 0; i < step.arguments.size(); ++i)
+      if (const Argument& argument = step.arguments[i]; argument.kind == Argument::Kind::address)
+        require_range(fmt::format("arguments[{}]", i), argument.buffer, argument.begin, 0);
+    return;
   }
-
-  const Sequence& sequence_;
-  const size_t number_;
-  const Step& step_;
-};
+  require_range("from", step.from.buffer, step.from.begin, step.from.bytes);
+  require_range("to", step.to.buffer, step.to.begin, step.to.bytes);
+  if (step.from.bytes != step.to.bytes)
+    refuse("to", fmt::format("{} bytes, but 'from' has {}", step.to.bytes, step.from.bytes));
+  if (step.from.bytes == 0) refuse("from", "a copy of 0 bytes");
+  const Buffer &from = sequence.buffers[step.from.buffer], &to = sequence.buffers[step.to.buffer];
+  const bool from_device = from.kind == BufferKind::device_local,
+             to_device = to.kind == BufferKind::device_local;
+  if (from_device == to_device)
+    refuse("to",
+           fmt::format("both '{}' and '{}' are in {} memory; copies are between device and host",
+                       from.name, to.name, to_device ? "device" : "host"));
+}
 
 }  // namespace
 
@@ -118,7 +98,7 @@ void require_valid(const Sequence& sequence) {
   for (size_t i = 0; i < sequence.buffers.size(); ++i)
     if (sequence.buffers[i].bytes == 0)
       throw support::UsageError(fmt::format("buffers[{}]: 0 bytes", i));
-  for (size_t i = 0; i < sequence.steps.size(); ++i) Validator(sequence, i).check();
+  for (size_t i = 0; i < sequence.steps.size(); ++i) require_valid_step(sequence, i);
 }
 
 }  // namespace uptempo::fence_scope
