@@ -10,8 +10,6 @@
 namespace uptempo::fence_scope {
 namespace {
 
-using nlohmann::json;
-
 constexpr size_t kHost = Judgement::kNoStep;
 
 bool contains(const std::vector<size_t>& steps, size_t step) {
@@ -31,7 +29,7 @@ std::vector<size_t> copies_at(const std::optional<Bench::Place>& place, bool wri
   return steps;
 }
 
-std::vector<size_t> steps_of(const json& side, bool writes,
+std::vector<size_t> steps_of(const nlohmann::json& side, bool writes,
                              const std::optional<Bench::Place>& place, const Sequence& sequence,
                              const Placement& placement) {
   if (!side.contains("kernel"))
@@ -67,7 +65,7 @@ auto rank(const Finding& finding) {
 
 Finding finding_of(std::string_view line, const Sequence& sequence, const Placement& placement) {
   try {
-    const json report = json::parse(line);
+    const nlohmann::json report = nlohmann::json::parse(line);
     const auto conflict = report.at("conflict").get<std::string>();
     Finding finding{.ordered = report.at("class") != "unordered",
                     .possible_on_target = report.at("target") == "possible",
@@ -85,7 +83,7 @@ Finding finding_of(std::string_view line, const Sequence& sequence, const Placem
     finding.earlier = std::move(writer);
     finding.later = std::move(reader);
     return finding;
-  } catch (const json::exception& error) {
+  } catch (const nlohmann::json::exception& error) {
     throw std::runtime_error(
         fmt::format("the fence checker's report has an invalid line ({}): {}", error.what(), line));
   }

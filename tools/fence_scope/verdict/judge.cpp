@@ -15,10 +15,26 @@
 #include "tools/support/command.hpp"
 #include "tools/support/interrupt.hpp"
 
+// A place as [buffer, byte], or null.
+template <>
+struct nlohmann::adl_serializer<std::optional<uptempo::fence_scope::Bench::Place>> {
+  using Place = uptempo::fence_scope::Bench::Place;
+  static void to_json(json& value, const std::optional<Place>& place) {
+    value = place ? json::array({place->buffer, place->byte}) : json(nullptr);
+  }
+  static void from_json(const json& value, std::optional<Place>& place) {
+    if (!value.is_null()) place = Place{value.at(0), value.at(1)};
+  }
+};
+
 namespace uptempo::fence_scope {
-namespace {
 
 using nlohmann::ordered_json;
+
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Finding, earlier, later, ordered, possible_on_target,
+                                   earlier_writes, later_reads, place, reason)
+
+namespace {
 
 // ---- in a process under uptempo-vgpu
 
@@ -56,43 +72,16 @@ class NewLines {
   std::streamoff read_ = 0;
 };
 
-ordered_json to_json(const Finding& finding) {
-  ordered_json one{{"earlier", finding.earlier},
-                   {"later", finding.later},
-                   {"ordered", finding.ordered},
-                   {"possible", finding.possible_on_target},
-                   {"earlier_writes", finding.earlier_writes},
-                   {"later_reads", finding.later_reads},
-                   {"place", nullptr},
-                   {"reason", finding.reason}};
-  if (finding.place) one["place"] = {finding.place->buffer, finding.place->byte};
-  return one;
-}
-Finding finding_of(const ordered_json& one) {
-  Finding finding{.earlier = one.at("earlier"),
-                  .later = one.at("later"),
-                  .ordered = one.at("ordered"),
-                  .possible_on_target = one.at("possible"),
-                  .earlier_writes = one.at("earlier_writes"),
-                  .later_reads = one.at("later_reads"),
-                  .reason = one.at("reason")};
-  if (const ordered_json& place = one.at("place"); !place.is_null())
-    finding.place = {place.at(0).get<size_t>(), place.at(1).get<uint64_t>()};
-  return finding;
-}
-
 // Each pair once, for any number of lines and runs.
 ordered_json findings_in(const std::vector<std::string>& lines, const Sequence& sequence,
                          const Placement& placement) {
   std::vector<Finding> all;
   for (const std::string& line : lines) {
-    Finding finding = fence_scope::finding_of(line, sequence, placement);
+    Finding finding = finding_of(line, sequence, placement);
     if (std::ranges::none_of(all, [&](const Finding& each) { return same(each, finding); }))
       all.push_back(std::move(finding));
   }
-  ordered_json out = ordered_json::array();
-  for (const Finding& finding : all) out.push_back(to_json(finding));
-  return out;
+  return nlohmann::json(all);
 }
 
 // ---- in the calling program
@@ -188,8 +177,7 @@ std::vector<Evidence> gather_evidence(std::span<const Case> cases, const JudgeOp
       run("fence checker", {"--check", "fences,hsa,repeated", "--report", report}, {runs, report});
   for (size_t i = 0; checked && i < all.size(); ++i) {
     all[i].checked = true;
-    for (const ordered_json& one : checked->at(i).at("findings"))
-      all[i].findings.push_back(finding_of(one));
+    all[i].findings = nlohmann::json(checked->at(i).at("findings")).get<std::vector<Finding>>();
   }
   for (uint32_t seed = 1; seed <= options.seeds; ++seed) {
     const auto outcomes = run(fmt::format("seed {} of {}", seed, options.seeds),
