@@ -147,62 +147,41 @@ std::string bar_chart(const Report& report, const Section& section) {
 
 namespace {
 
-// A size that varies, and the equal properties of cells that differ only in it. Sizes that are a
-// multiple of it vary with it.
+// The sizes that may vary, in the order of sizes_of().
 struct Axis {
   const char* title;
   bool bytes;
-  double (*of)(const Cell&);
-  std::vector<std::array<double, 2> (*)(const Cell&)> alike;
 };
+constexpr std::array kAxes{Axis{"kernels in the sequence", false}, Axis{"bytes per kernel", true},
+                           Axis{"working set", true}};
+constexpr size_t kWorkingSet = 2;
 
-double kernels_of(const Cell& cell) { return cell.kernels; }
-double bytes_of(const Cell& cell) { return static_cast<double>(cell.bytes_per_kernel); }
-double set_of(const Cell& cell) { return static_cast<double>(cell.working_set_bytes); }
-double quotient(double a, double b) { return b == 0 ? 0 : a / b; }
-
-const std::vector<Axis>& axes() {
-  using C = const Cell&;
-  static const std::vector<Axis> all{
-      {"kernels in the sequence",
-       false,
-       kernels_of,
-       {[](C cell) {
-          return std::array{bytes_of(cell), set_of(cell)};
-        },
-        [](C cell) {
-          return std::array{bytes_of(cell), quotient(set_of(cell), kernels_of(cell))};
-        }}},
-      {"bytes per kernel",
-       true,
-       bytes_of,
-       {[](C cell) {
-          return std::array{kernels_of(cell), set_of(cell)};
-        },
-        [](C cell) {
-          return std::array{kernels_of(cell), quotient(set_of(cell), bytes_of(cell))};
-        }}},
-      {"working set", true, set_of, {[](C cell) {
-         return std::array{kernels_of(cell), bytes_of(cell)};
-       }}}};
-  return all;
+std::array<double, 3> sizes_of(const Cell& cell) {
+  return {static_cast<double>(cell.kernels), static_cast<double>(cell.bytes_per_kernel),
+          static_cast<double>(cell.working_set_bytes)};
 }
 
 using Cells = std::vector<const Cell*>;
 
-size_t values_on(const Axis& axis, const Cells& cells) {
+size_t values_on(size_t axis, const Cells& cells) {
   std::set<double> values;
-  for (const Cell* cell : cells) values.insert(axis.of(*cell));
+  for (const Cell* cell : cells) values.insert(sizes_of(*cell)[axis]);
   return values.size();
 }
 
-// The longest series of cells that differ in this size only; empty if it never varies alone.
-Cells along(const Axis& axis, const Cells& cells) {
+// The longest series of cells that differ in this size only; empty if it never varies alone. A
+// working set that is a multiple of the size varies with it.
+Cells along(size_t axis, const Cells& cells) {
   Cells longest;
-  for (const auto alike : axis.alike) {
-    std::map<std::array<double, 2>, Cells> groups;
-    for (const Cell* cell : cells) groups[alike(*cell)].push_back(cell);
-    for (const auto& [key, group] : groups)
+  for (const bool multiple : {false, true}) {
+    std::map<std::array<double, 3>, Cells> groups;
+    for (const Cell* cell : cells) {
+      std::array<double, 3> others = sizes_of(*cell);
+      if (multiple && axis != kWorkingSet && others[axis] != 0) others[kWorkingSet] /= others[axis];
+      others[axis] = 0;
+      groups[others].push_back(cell);
+    }
+    for (const auto& [others, group] : groups)
       if (const size_t values = values_on(axis, group);
           values > std::max<size_t>(values_on(axis, longest), 1))
         longest = group;
@@ -210,7 +189,7 @@ Cells along(const Axis& axis, const Cells& cells) {
   return longest;
 }
 
-std::string sweep_chart(const Clock& clock, const Section& section, const Axis& axis,
+std::string sweep_chart(const Clock& clock, const Section& section, size_t number,
                         const Cells& cells) {
   constexpr double kLeft = 64, kRight = 476, kTop = 62, kHeight = 200, kLegendRow = 18;
   constexpr size_t kMostLines = 6;
@@ -218,20 +197,22 @@ std::string sweep_chart(const Clock& clock, const Section& section, const Axis& 
     std::string label;
     Cells points;
   };
+  const Axis& axis = kAxes[number];
+  const auto size_of = [=](const Cell& cell) { return sizes_of(cell)[number]; };
   const auto relative = [&](const Cell& cell) { return clock.relative(section, cell); };
   std::vector<Line> lines;
   double most = 1, first = HUGE_VAL, last = 0;
   std::set<double> ticks;
   for (const Cell* cell : cells) {
-    if (!std::isfinite(relative(*cell)) || axis.of(*cell) <= 0) continue;
+    if (!std::isfinite(relative(*cell)) || size_of(*cell) <= 0) continue;
     const std::string label = short_label(*cell, false);
     auto line = std::ranges::find(lines, label, &Line::label);
     if (line == lines.end()) line = lines.insert(line, {label, {}});
     line->points.push_back(cell);
     most = std::max(most, relative(*cell));
-    first = std::min(first, axis.of(*cell));
-    last = std::max(last, axis.of(*cell));
-    ticks.insert(axis.of(*cell));
+    first = std::min(first, size_of(*cell));
+    last = std::max(last, size_of(*cell));
+    ticks.insert(size_of(*cell));
   }
   if (ticks.size() < 2) return {};
   const size_t drawn = std::min(lines.size(), kMostLines);
@@ -264,12 +245,12 @@ std::string sweep_chart(const Clock& clock, const Section& section, const Axis& 
   constexpr const char* kDashes[] = {"", "7 4", "2 3", "10 3 2 3", "4 4", "1 4"};
   double legend = kTop + kHeight + 42;
   for (size_t i = 0; i < drawn; ++i) {
-    std::ranges::stable_sort(lines[i].points, {}, [&](const Cell* cell) { return axis.of(*cell); });
+    std::ranges::stable_sort(lines[i].points, {}, [&](const Cell* cell) { return size_of(*cell); });
     std::string path;
     for (const Cell* cell : lines[i].points) {
-      path += fmt::format("{}{:.1f} {:.1f}", path.empty() ? "M" : "L", x(axis.of(*cell)),
+      path += fmt::format("{}{:.1f} {:.1f}", path.empty() ? "M" : "L", x(size_of(*cell)),
                           y(relative(*cell)));
-      out += svg_text(x(axis.of(*cell)), y(relative(*cell)) + 4,
+      out += svg_text(x(size_of(*cell)), y(relative(*cell)) + 4,
                       name_of(cell->judgement.verdict).c_str(), sign_of(cell->judgement.verdict),
                       "middle");
     }
@@ -296,15 +277,13 @@ std::string sweep_chart(const Clock& clock, const Section& section, const Axis& 
 std::vector<std::string> sweep_charts(const Report& report, const Section& section) {
   const Clock clock = clock_of(report, section);
   std::vector<std::string> charts;
-  const auto add = [&](const Axis& axis, const Cells& cells) {
+  const auto add = [&](size_t axis, const Cells& cells) {
     if (std::string chart = sweep_chart(clock, section, axis, cells); !chart.empty())
       charts.push_back(std::move(chart));
   };
-  for (const Axis& axis : axes()) add(axis, along(axis, section.cells));
-  if (!charts.empty()) return charts;
-  const auto varied = std::ranges::find_if(
-      axes(), [&](const Axis& axis) { return values_on(axis, section.cells) > 1; });
-  if (varied != axes().end()) add(*varied, section.cells);
+  for (size_t axis = 0; axis < kAxes.size(); ++axis) add(axis, along(axis, section.cells));
+  for (size_t axis = 0; charts.empty() && axis < kAxes.size(); ++axis)
+    if (values_on(axis, section.cells) > 1) add(axis, section.cells);
   return charts;
 }
 
