@@ -6,6 +6,8 @@
 #include <chrono>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <numeric>
+#include <set>
 #include <stdexcept>
 
 #include "tools/fence_scope/run/measure.hpp"
@@ -53,47 +55,32 @@ void add_dependencies(TraceRun& trace, const Sequence& sequence, const Bench::Ru
   support::add_queue_order(trace);
 }
 
-template <class T>
-void make_unique(std::vector<T>& values) {
-  std::ranges::sort(values);
-  values.erase(std::unique(values.begin(), values.end()), values.end());
-}
-
-// Removes packets. A packet that depends on a removed one inherits its dependencies. Dependencies
-// always have lower positions.
+// Removes packets. What depends on a removed one inherits its dependencies; those are removed
+// packets of lower positions, or packets that stay.
 void keep(TraceRun& trace, const std::vector<bool>& kept) {
-  const auto skip = [&](auto& what) {
-    std::vector<size_t> after;
+  std::vector<size_t> place(kept.size());  // of the packets that stay
+  std::transform_exclusive_scan(kept.begin(), kept.end(), place.begin(), size_t{0}, std::plus{},
+                                [](bool stays) { return size_t{stays}; });
+  const auto inherit = [&](auto& what) {
+    std::set<size_t> packets, copies(what.after_copies.begin(), what.after_copies.end());
     for (const size_t earlier : what.after_packets) {
       if (kept[earlier]) {
-        after.push_back(earlier);
+        packets.insert(place[earlier]);
         continue;
       }
       const TraceRun::Packet& removed = trace.packets[earlier];
-      after.insert(after.end(), removed.after_packets.begin(), removed.after_packets.end());
-      what.after_copies.insert(what.after_copies.end(), removed.after_copies.begin(),
-                               removed.after_copies.end());
+      packets.insert(removed.after_packets.begin(), removed.after_packets.end());
+      copies.insert(removed.after_copies.begin(), removed.after_copies.end());
     }
-    make_unique(after);
-    make_unique(what.after_copies);
-    what.after_packets = std::move(after);
+    what.after_packets.assign(packets.begin(), packets.end());
+    what.after_copies.assign(copies.begin(), copies.end());
   };
-  for (TraceRun::Packet& packet : trace.packets) skip(packet);
-  for (TraceRun::Copy& copy : trace.copies) skip(copy);
-
-  std::vector<size_t> place(trace.packets.size(), kNothing);
+  std::ranges::for_each(trace.packets, inherit);
+  std::ranges::for_each(trace.copies, inherit);
   std::vector<TraceRun::Packet> packets;
-  for (size_t i = 0; i < trace.packets.size(); ++i) {
-    if (!kept[i]) continue;
-    place[i] = packets.size();
-    packets.push_back(std::move(trace.packets[i]));
-  }
+  for (size_t i = 0; i < kept.size(); ++i)
+    if (kept[i]) packets.push_back(std::move(trace.packets[i]));
   trace.packets = std::move(packets);
-  const auto renumber = [&](auto& what) {
-    for (size_t& earlier : what.after_packets) earlier = place[earlier];
-  };
-  for (TraceRun::Packet& packet : trace.packets) renumber(packet);
-  for (TraceRun::Copy& copy : trace.copies) renumber(copy);
 }
 
 uint64_t monotonic_ns() {
