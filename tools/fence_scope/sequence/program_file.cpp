@@ -4,14 +4,12 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
+#include <span>
 
 #include "tools/support/json_field.hpp"
 
@@ -72,25 +70,19 @@ class Parser {
  private:
   std::vector<std::byte> code_object(const Node& node) const {
     const std::filesystem::path path = std::filesystem::path(directory_) / node.text();
+    // A pipe or device may never end.
     std::error_code unknown;
-    const auto type = std::filesystem::status(path, unknown).type();
-    // A directory has a size, which is no number of bytes.
-    if (type != std::filesystem::file_type::regular &&
-        type != std::filesystem::file_type::not_found && type != std::filesystem::file_type::none)
+    if (std::filesystem::exists(path, unknown) && !std::filesystem::is_regular_file(path, unknown))
       node.refuse(fmt::format("'{}' is not a regular file", path.string()));
-    errno = 0;
-    std::ifstream file(path, std::ios::binary | std::ios::ate);
-    const std::streamoff size = file ? static_cast<std::streamoff>(file.tellg()) : -1;
-    if (size < 0)
-      node.refuse(fmt::format("cannot read '{}': {}", path.string(),
-                              std::strerror(errno != 0 ? errno : EIO)));
-    if (size == 0) node.refuse(fmt::format("'{}' is empty", path.string()));
-    std::vector<std::byte> bytes(static_cast<size_t>(size));
-    file.seekg(0);
-    if (!file.read(reinterpret_cast<char*>(bytes.data()), size))
-      node.refuse(fmt::format("cannot read '{}': {}", path.string(),
-                              std::strerror(errno != 0 ? errno : EIO)));
-    return bytes;
+    std::string read;
+    try {
+      read = support::read_input(path == "-" ? "./-" : path.string());  // "-" is standard input
+    } catch (const support::UsageError& error) {
+      node.refuse(error.what());
+    }
+    if (read.empty()) node.refuse(fmt::format("'{}' is empty", path.string()));
+    const std::span bytes = std::as_bytes(std::span(read));
+    return {bytes.begin(), bytes.end()};
   }
 
   void add_buffer(const Node& node) {
