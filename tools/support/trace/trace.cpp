@@ -170,33 +170,29 @@ class Writer {
     return queue.process == 0 ? name : fmt::format("{}, process {}", name, queue.process + 1);
   }
 
+  // Adds an event with the fields that all of these have.
+  ordered_json& add(std::vector<ordered_json>& to, const char* phase, const char* category,
+                    const std::string& text, uint32_t pid, uint32_t tid, uint64_t ns) const {
+    return to.emplace_back(ordered_json{{"ph", phase},
+                                        {"cat", category},
+                                        {"name", text},
+                                        {"pid", pid},
+                                        {"tid", tid},
+                                        {"ts", us(ns)}});
+  }
+
   void slices(const Place& place, const std::string& text, const char* category, uint64_t from_ns,
               const ordered_json& args) {
-    const uint64_t id = ++next_id_;
-    const std::string id_text = fmt::format("0x{:x}", id);
-    events_.push_back({{"ph", "b"},
-                       {"cat", category},
-                       {"name", text},
-                       {"id", id_text},
-                       {"pid", place.pid},
-                       {"tid", thread(place.pid, kWaiting)},
-                       {"ts", us(from_ns)},
-                       {"args", args}});
-    events_.push_back({{"ph", "X"},
-                       {"cat", category},
-                       {"name", text},
-                       {"pid", place.pid},
-                       {"tid", place.tid},
-                       {"ts", us(place.begin_ns)},
-                       {"dur", static_cast<double>(place.end_ns - place.begin_ns) / 1000},
-                       {"args", args}});
-    ends_.push_back({{"ph", "e"},
-                     {"cat", category},
-                     {"name", text},
-                     {"id", id_text},
-                     {"pid", place.pid},
-                     {"tid", thread(place.pid, kWaiting)},
-                     {"ts", us(place.end_ns)}});
+    const std::string id = fmt::format("0x{:x}", ++next_id_);
+    const uint32_t waiting = thread(place.pid, kWaiting);
+    ordered_json& begin = add(events_, "b", category, text, place.pid, waiting, from_ns);
+    begin["id"] = id;
+    begin["args"] = args;
+    ordered_json& execution =
+        add(events_, "X", category, text, place.pid, place.tid, place.begin_ns);
+    execution["dur"] = static_cast<double>(place.end_ns - place.begin_ns) / 1000;
+    execution["args"] = args;
+    add(ends_, "e", category, text, place.pid, waiting, place.end_ns)["id"] = id;
   }
 
   // `waits`: the reader executes while it waits, and then ends.
@@ -207,33 +203,16 @@ class Writer {
               : reader.begin_ns;
     const uint64_t due_ns = waits ? reader.end_ns : reader.begin_ns;
     if (writer.end_ns > due_ns || from_ns > to_ns) {
-      events_.push_back(
-          {{"ph", "i"},
-           {"s", "t"},
-           {"cat", "dependency"},
-           {"name", fmt::format("{} {} {} had ended", waits ? "ended" : "began",
-                                writer.end_ns > due_ns ? "before" : "when", writer_name)},
-           {"pid", reader.pid},
-           {"tid", reader.tid},
-           {"ts", us(due_ns)}});
+      const std::string text = fmt::format("{} {} {} had ended", waits ? "ended" : "began",
+                                           writer.end_ns > due_ns ? "before" : "when", writer_name);
+      add(events_, "i", "dependency", text, reader.pid, reader.tid, due_ns)["s"] = "t";
       return;
     }
     const uint64_t id = ++next_id_;
-    events_.push_back({{"ph", "s"},
-                       {"cat", "dependency"},
-                       {"name", "depends"},
-                       {"id", id},
-                       {"pid", writer.pid},
-                       {"tid", writer.tid},
-                       {"ts", us(from_ns)}});
-    events_.push_back({{"ph", "f"},
-                       {"bp", "e"},
-                       {"cat", "dependency"},
-                       {"name", "depends"},
-                       {"id", id},
-                       {"pid", reader.pid},
-                       {"tid", reader.tid},
-                       {"ts", us(to_ns)}});
+    add(events_, "s", "dependency", "depends", writer.pid, writer.tid, from_ns)["id"] = id;
+    ordered_json& end = add(events_, "f", "dependency", "depends", reader.pid, reader.tid, to_ns);
+    end["id"] = id;
+    end["bp"] = "e";
   }
 
   // A flow binds to the slice that contains its time; the end time is outside the slice.
@@ -284,14 +263,11 @@ class Writer {
   }
 
   void doorbells() {
-    for (const TraceRun::Doorbell& doorbell : run_.doorbells)
-      events_.push_back({{"ph", "i"},
-                         {"s", "t"},
-                         {"cat", "doorbell"},
-                         {"name", fmt::format("doorbell {}", doorbell.value)},
-                         {"pid", pids_.at(doorbell.queue)},
-                         {"tid", thread(pids_.at(doorbell.queue), kWaiting)},
-                         {"ts", us(doorbell.ns)}});
+    for (const TraceRun::Doorbell& doorbell : run_.doorbells) {
+      const uint32_t pid = pids_.at(doorbell.queue);
+      add(events_, "i", "doorbell", fmt::format("doorbell {}", doorbell.value), pid,
+          thread(pid, kWaiting), doorbell.ns)["s"] = "t";
+    }
   }
 
   const TraceRun& run_;
