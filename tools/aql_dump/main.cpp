@@ -57,7 +57,7 @@ int main(int argc, char** argv) {
   return support::run_program(app, argc, argv, [&] {
     const auto emit = [&](const std::string& text, const nlohmann::ordered_json& document) {
       support::print_report(json, text);
-      if (!json.empty()) support::write_json(json, document);
+      support::write_json(json, document);
     };
     if (trace.parsed()) {
       const std::string lines = support::read_input(trace_file);

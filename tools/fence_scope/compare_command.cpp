@@ -21,8 +21,7 @@ support::ExitCode run_compare(const CompareOptions& options) {
   const Report a = read_report(options.a), b = read_report(options.b);
   const ReportComparison comparison = compare(a, options.a, b, options.b, options.quantity);
   support::print_report(options.json_file, table(comparison, terminal_columns()));
-  if (!options.json_file.empty())
-    support::write_json(options.json_file, fence_scope::json(comparison));
+  support::write_json(options.json_file, fence_scope::json(comparison));
   return comparison.worse() ? support::exit_measured_failure : support::exit_ok;
 }
 

@@ -75,7 +75,7 @@ support::ExitCode run_litmus(const LitmusOptions& options, const Invocation& cal
   report.interrupted = support::interrupted();
 
   support::print_report(options.json_file, litmus::table(report));
-  if (!options.json_file.empty()) support::write_json(options.json_file, litmus::json(report));
+  support::write_json(options.json_file, litmus::json(report));
   return report.passed() ? support::exit_ok : support::exit_measured_failure;
 }
 

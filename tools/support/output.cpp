@@ -60,6 +60,7 @@ void write_output(const std::string& file, std::string_view text) {
 }
 
 void write_json(const std::string& file, const nlohmann::ordered_json& document, int indent) {
+  if (file.empty()) return;
   write_output(
       file,
       document.dump(indent, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n');

@@ -24,8 +24,8 @@ std::string output_problem(const std::string& file);
 // limit. No signal ends the process.
 void write_output(const std::string& file, std::string_view text);
 
-// The same for JSON, with a newline at the end. `indent` as of nlohmann's dump(): -1 for one line.
-// Bytes of strings that are not UTF-8 become U+FFFD.
+// The same for JSON, with a newline at the end; writes nothing if `file` is "". `indent` as of
+// nlohmann's dump(): -1 for one line. Bytes of strings that are not UTF-8 become U+FFFD.
 void write_json(const std::string& file, const nlohmann::ordered_json& document, int indent = 2);
 
 // Writes text for a person to standard output, without control characters but line feeds and tabs.

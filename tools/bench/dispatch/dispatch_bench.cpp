@@ -160,7 +160,7 @@ support::ExitCode run(const Options& options, int argc, char** argv) {
     out["bars"] = bench::json(judgements);
     support::print_report(options.json_file, '\n' + bench::table(judgements));
   }
-  if (!options.json_file.empty()) support::write_json(options.json_file, out);
+  support::write_json(options.json_file, out);
   if (!options.svg_file.empty()) support::write_output(options.svg_file, bench::svg(report));
   if (!options.svg_rest_file.empty())
     support::write_output(options.svg_rest_file, bench::svg_of_rest(report));

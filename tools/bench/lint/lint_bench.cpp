@@ -174,17 +174,15 @@ support::ExitCode run(const Options& options) {
                       : ratio.high < bar ? "kept"
                                          : "undecided");
   support::print_report(options.json_file, text);
-  if (!options.json_file.empty()) {
-    const nlohmann::json json{{"device", vgpu::label(setup.device)},
-                              {"rounds", ratios.size()},
-                              {"without_ns", without},
-                              {"with_ns", with},
-                              {"ratio", ratio.median},
-                              {"ratio_low", ratio.low},
-                              {"ratio_high", ratio.high},
-                              {"bar", bar}};
-    support::write_json(options.json_file, json);
-  }
+  const nlohmann::json json{{"device", vgpu::label(setup.device)},
+                            {"rounds", ratios.size()},
+                            {"without_ns", without},
+                            {"with_ns", with},
+                            {"ratio", ratio.median},
+                            {"ratio_low", ratio.low},
+                            {"ratio_high", ratio.high},
+                            {"bar", bar}};
+  support::write_json(options.json_file, json);
   return ratio.low > bar ? support::exit_measured_failure : support::exit_ok;
 }
 

@@ -77,7 +77,7 @@ support::ExitCode run(const Options& options, int argc, char** argv) {
           })};
   progress.clear();
   support::print_report(options.json_file, bench::table(report));
-  if (!options.json_file.empty()) support::write_json(options.json_file, bench::json(report));
+  support::write_json(options.json_file, bench::json(report));
   if (options.max_ratio > 0 && report.comparison.ratio().median > options.max_ratio)
     throw std::runtime_error(fmt::format("the ratio is {:.2f}, above --max-ratio {:.2f}",
                                          report.comparison.ratio().median, options.max_ratio));
@@ -104,8 +104,7 @@ support::ExitCode run_curve(const Options& options) {
   }
   progress.clear();
   support::print_report(options.json_file, bench::curve_table(results));
-  if (!options.json_file.empty())
-    support::write_json(options.json_file, nlohmann::ordered_json{{"curve", results}});
+  support::write_json(options.json_file, nlohmann::ordered_json{{"curve", results}});
   return support::exit_ok;
 }
 

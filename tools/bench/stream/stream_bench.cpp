@@ -151,16 +151,14 @@ support::ExitCode run(const Options& options, int argc, char** argv) {
       fmt::format(
           "Launches of a launcher, medians of {} rounds of {}\n({}s on this machine's host):\n\n{}",
           rounds, kLaunches, device.time_name(), table.text()));
-  if (!options.json_file.empty()) {
-    const nlohmann::json report{{"device", device.name()},
-                                {"virtual_gpu", device.is_virtual},
-                                {"cores", support::usable_cores()},
-                                {"rounds", rounds},
-                                {"seed", options.rounds.seed},
-                                {"launches", kLaunches},
-                                {"results", results}};
-    support::write_json(options.json_file, report);
-  }
+  const nlohmann::json report{{"device", device.name()},
+                              {"virtual_gpu", device.is_virtual},
+                              {"cores", support::usable_cores()},
+                              {"rounds", rounds},
+                              {"seed", options.rounds.seed},
+                              {"launches", kLaunches},
+                              {"results", results}};
+  support::write_json(options.json_file, report);
   return support::exit_ok;
 }
 

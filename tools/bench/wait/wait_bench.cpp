@@ -230,17 +230,15 @@ support::ExitCode run(const Options& options, int argc, char** argv) {
       options.json_file,
       fmt::format("Waits of {} thread, medians of {} rounds ({}s on this machine):\n\n{}",
                   options.second ? "a second" : "one", rounds, device.time_name(), table.text()));
-  if (!options.json_file.empty()) {
-    const nlohmann::json report{{"device", device.name()},
-                                {"virtual_gpu", device.is_virtual},
-                                {"cores", support::usable_cores()},
-                                {"rounds", rounds},
-                                {"second_waiter", options.second},
-                                {"seed", options.rounds.seed},
-                                {"default_spin_us", nanoseconds(WaitPolicy{}.spin).count() / 1000},
-                                {"results", results}};
-    support::write_json(options.json_file, report);
-  }
+  const nlohmann::json report{{"device", device.name()},
+                              {"virtual_gpu", device.is_virtual},
+                              {"cores", support::usable_cores()},
+                              {"rounds", rounds},
+                              {"second_waiter", options.second},
+                              {"seed", options.rounds.seed},
+                              {"default_spin_us", nanoseconds(WaitPolicy{}.spin).count() / 1000},
+                              {"results", results}};
+  support::write_json(options.json_file, report);
   return support::exit_ok;
 }
 

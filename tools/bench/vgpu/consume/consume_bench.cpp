@@ -184,8 +184,7 @@ support::ExitCode run(const Options& options, int argc, char** argv) {
           "Device: virtual GPU, {}; kernels are not executed\n{} rounds; the program on core {}, "
           "the device on core {}\n\n{}",
           conditions.device, rounds, cores.host, cores.other, table(rows, bars)));
-  if (!options.json_file.empty())
-    support::write_json(options.json_file, json(conditions, rows, bars));
+  support::write_json(options.json_file, json(conditions, rows, bars));
   const bool met = std::ranges::all_of(bars, &Judged::met);
   return options.bars && !met ? support::exit_measured_failure : support::exit_ok;
 }
