@@ -99,6 +99,23 @@ std::string Table::text(size_t most) const {
   return out + part(columns);
 }
 
+std::string Table::fitted(size_t most, std::vector<std::string>& left_out) const {
+  size_t width = 0;  // with a gap after each column
+  for (size_t c = 0; c < columns_.size(); ++c)
+    if (!columns_[c].optional) width += width_of(c) + kGap;
+  std::vector<size_t> columns;
+  for (size_t c = 0; c < columns_.size(); ++c) {
+    const size_t more = columns_[c].optional ? width_of(c) + kGap : 0;
+    if (more != 0 && width + more > most + kGap) {
+      left_out.push_back(columns_[c].title);
+      continue;
+    }
+    columns.push_back(c);
+    width += more;
+  }
+  return part(columns);
+}
+
 std::string counted(uint64_t count, std::string_view noun) {
   return std::to_string(count).append(" ").append(noun).append(count == 1 ? "" : "s");
 }

@@ -18,6 +18,7 @@ enum class Align { left, right };
 struct Column {
   std::string title;  // '\n' starts another title line
   Align align = Align::right;
+  bool optional = false;  // fitted() leaves it out where the table would be too wide
 };
 
 // Width of a terminal's window that every program may rely on.
@@ -35,6 +36,9 @@ class Table {
   // Lines end in '\n' and have no trailing blanks. A table that is wider than `most` becomes
   // several, each with the columns that name the row.
   std::string text(size_t most = kTerminalColumns) const;
+  // One table without the optional columns for which `most` has no room, from left to right; adds
+  // their titles to `left_out`.
+  std::string fitted(size_t most, std::vector<std::string>& left_out) const;
 
  private:
   size_t width_of(size_t column) const;

@@ -56,3 +56,30 @@ TEST_CASE("a cell with line breaks or control characters stays one line of text"
   table.add_row({"a\nb\x1b[2J", "1"});
   CHECK(table.text().find("a\\x0ab\\x1b[2J") != std::string::npos);
 }
+
+TEST_CASE("a fitted table leaves out the optional columns without room, and names them") {
+  Table table(
+      {{"row", Align::left}, {"wide", Align::right, true}, {"needed"}, {"n", Align::right, true}});
+  table.add_row({"first", "0123456789", "1", "2"});
+  std::vector<std::string> left_out;
+  // 5, 10, 6 and 1 characters, and two blanks between columns.
+  CHECK(table.fitted(28, left_out) == table.text(28));
+  CHECK(left_out.empty());
+  CHECK(table.fitted(27, left_out) ==
+        "row          wide  needed\n"
+        "-------------------------\n"
+        "first  0123456789       1\n");
+  CHECK(left_out == std::vector<std::string>{"n"});
+  left_out.clear();
+  CHECK(table.fitted(16, left_out) ==
+        "row    needed  n\n"
+        "----------------\n"
+        "first       1  2\n");
+  CHECK(left_out == std::vector<std::string>{"wide"});
+  left_out.clear();
+  CHECK(table.fitted(1, left_out) ==
+        "row    needed\n"
+        "-------------\n"
+        "first       1\n");
+  CHECK(left_out == std::vector<std::string>{"wide", "n"});
+}

@@ -148,56 +148,43 @@ std::string verdicts_text(const ComparedCell& cell) {
   return a == b ? a : fmt::format("{}, now {}", a, b);
 }
 
-// The details for which the table has room. The old median is the new one divided by their ratio.
-struct Detail {
-  bool interval, p, old;
-};
-
+// With the details for which `width` has room. The old median is the new one divided by their ratio.
 std::string section_table(const ReportComparison& comparison,
                           const std::vector<const ComparedCell*>& cells, const Section& section,
-                          Detail detail) {
+                          size_t width) {
   using support::Align;
   std::vector<Field> lead = identity(section);
   lead.pop_back();  // the verdict of only one report
   std::vector<support::Column> columns;
   for (const Field& field : lead) columns.push_back(field.column);
-  columns.push_back({"verdict", Align::left});
-  if (detail.old) columns.push_back({"old\nus", Align::right});
-  columns.push_back({"new\nus", Align::right});
-  columns.push_back({"new/\nold", Align::right});
-  columns.push_back({"", Align::left});
+  columns.insert(columns.end(), {{"verdict", Align::left},
+                                 {"old\nus", Align::right, true},
+                                 {"new\nus"},
+                                 {"new/\nold"},
+                                 {"", Align::left}});
   const bool tested = comparison.quantity != Quantity::model;
-  detail.interval &= tested;
-  detail.p &= tested;
-  if (detail.interval) columns.push_back({"95 % interval", Align::right});
-  if (detail.p) columns.push_back({"p,\nadjusted", Align::right});
+  if (tested)
+    columns.insert(columns.end(),
+                   {{"95 % interval", Align::right, true}, {"p,\nadjusted", Align::right, true}});
   support::Table table(std::move(columns));
   for (const ComparedCell* cell : cells) {
     std::vector<std::string> row;
     for (const Field& field : lead) row.push_back(field.text(*cell->b));
-    row.push_back(verdicts_text(*cell));
-    if (detail.old) row.push_back(microseconds_text(cell->a_us));
-    row.push_back(microseconds_text(cell->b_us));
-    row.push_back(relative_text(cell->ratio));
-    row.push_back(slower(*cell) ? "slower" : faster(*cell) ? "faster" : "");
-    if (detail.interval)
+    row.insert(row.end(), {verdicts_text(*cell), microseconds_text(cell->a_us),
+                           microseconds_text(cell->b_us), relative_text(cell->ratio),
+                           slower(*cell)   ? "slower"
+                           : faster(*cell) ? "faster"
+                                           : ""});
+    if (tested) {
       row.push_back(!std::isfinite(cell->low) || cell->coverage < 0.95
                         ? "-"
                         : fmt::format("{:.2f} .. {:.2f}", cell->low, cell->high));
-    if (detail.p) row.push_back(cell->test ? p_text(cell->adjusted_p) : "-");
+      row.push_back(cell->test ? p_text(cell->adjusted_p) : "-");
+    }
     table.add_row(std::move(row));
   }
-  return table.text(kMostColumns);
-}
-
-size_t widest(const std::string& text) {
-  size_t most = 0;
-  for (size_t at = 0; at < text.size();) {
-    const size_t end = std::min(text.find('\n', at), text.size());
-    most = std::max(most, end - at);
-    at = end + 1;
-  }
-  return most;
+  std::vector<std::string> left_out;
+  return table.fitted(width, left_out);
 }
 
 }  // namespace
@@ -294,15 +281,9 @@ std::string table(const ReportComparison& comparison, unsigned columns) {
     found->first.cells.push_back(cell.b);
     found->second.push_back(&cell);
   }
-  for (const auto& [section, cells] : sections) {
-    std::string drawn;
-    for (const Detail detail : {Detail{true, true, true}, Detail{true, false, true},
-                                Detail{false, false, true}, Detail{false, false, false}}) {
-      drawn = section_table(comparison, cells, section, detail);
-      if (widest(drawn) <= width) break;
-    }
-    text += fmt::format("\n{}\n\n{}", section.workload, drawn);
-  }
+  for (const auto& [section, cells] : sections)
+    text += fmt::format("\n{}\n\n{}", section.workload,
+                        section_table(comparison, cells, section, width));
   const auto list = [&](const std::vector<const Cell*>& cells, const std::string& name) {
     if (cells.empty()) return;
     text += '\n' +

@@ -65,18 +65,6 @@ bool all_alike(const Section& section, const Field& field) {
 
 }  // namespace
 
-size_t Field::width(const Section& section) const {
-  size_t widest = 0;
-  const std::string& title = column.title;
-  for (size_t at = 0; at <= title.size();) {
-    const size_t end = std::min(title.find('\n', at), title.size());
-    widest = std::max(widest, end - at);
-    at = end + 1;
-  }
-  for (const Cell* cell : section.cells) widest = std::max(widest, text(*cell).size());
-  return widest;
-}
-
 std::vector<Field> identity(const Section& section) {
   std::vector<Field> fields;
   if (differ(section, &Cell::position))

@@ -28,8 +28,6 @@ struct Field {
 
   support::Column column;
   Text text;
-
-  size_t width(const Section& section) const;
 };
 
 // Whether a member differs between a section's cells.

@@ -1,6 +1,7 @@
 #include "tools/fence_scope/report/report_table.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -19,47 +20,32 @@ namespace {
 
 constexpr size_t kMostReasons = 8;
 
-std::string table_of(const Section& section, const std::vector<const Field*>& fields) {
-  std::vector<support::Column> columns;
-  for (const Field* field : fields) columns.push_back(field->column);
-  support::Table table(std::move(columns));
-  for (const Cell* cell : section.cells) {
-    std::vector<std::string> row;
-    for (const Field* field : fields) row.push_back(field->text(*cell));
-    table.add_row(std::move(row));
-  }
-  return table.text(kMostColumns);  // fitted by the caller
-}
-
 // One table: the columns that identify cells, and those of the others that the width allows. A line
 // names the rest.
 std::string table_of(const Report& report, const Section& section, size_t columns) {
-  constexpr size_t kGap = 2;
-  const std::vector<Field> lead = identity(section), rest = figures(report, section);
-  std::vector<const Field*> fields;
-  size_t width = 0;
-  for (const Field& field : lead) {
-    width += field.width(section) + (fields.empty() ? 0 : kGap);
-    fields.push_back(&field);
+  std::vector<Field> fields = identity(section);
+  for (Field& figure : figures(report, section)) {
+    figure.column.optional = true;
+    fields.push_back(std::move(figure));
   }
-  std::string left_out;
-  for (const Field& field : rest) {
-    const size_t more = kGap + field.width(section);
-    if (width + more > columns) {
-      left_out += (left_out.empty() ? "" : ", ") + one_line(field.column.title);
-      continue;
-    }
-    fields.push_back(&field);
-    width += more;
+  std::vector<support::Column> titles;
+  for (const Field& field : fields) titles.push_back(field.column);
+  support::Table table(std::move(titles));
+  for (const Cell* cell : section.cells) {
+    std::vector<std::string> row;
+    for (const Field& field : fields) row.push_back(field.text(*cell));
+    table.add_row(std::move(row));
   }
-  std::string text = table_of(section, fields);
+  std::vector<std::string> left_out;
+  std::string text = table.fitted(columns, left_out);
   if (const std::string common = counted_alike(section); !common.empty())
     text += '\n' + wrapped(common + '.', columns, 2,
                            section.cells.size() == 1 ? "Counted: " : "Equal for all: ");
+  std::ranges::transform(left_out, left_out.begin(), one_line);
   if (!left_out.empty())
-    text += '\n' + wrapped(left_out +
-                               ". A wider terminal or COLUMNS has room for them, and --html, "
-                               "--csv and --json have them all.",
+    text += '\n' + wrapped(fmt::format("{}. A wider terminal or COLUMNS has room for them, and "
+                                       "--html, --csv and --json have them all.",
+                                       fmt::join(left_out, ", ")),
                            columns, 2, "Without room: ");
   return text;
 }
