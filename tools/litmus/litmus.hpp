@@ -23,6 +23,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <uptempo/aql/packet.hpp>
@@ -100,31 +101,71 @@ struct Test {
   std::vector<Step> steps;
   uint32_t words = kCellWords;  // words of each cell; a multiple of a page's
 
-  CellId cell(std::string cell_name, CellKind kind, uint32_t initial = 0);
-  StepId store(uint32_t queue, CellId to, uint32_t value, aql::HeaderFlags flags);
-  StepId copy(uint32_t queue, CellId from, CellId to, aql::HeaderFlags flags);
-  StepId add(uint32_t queue, CellId to, uint32_t value, aql::HeaderFlags flags);
+  CellId cell(std::string cell_name, CellKind kind, uint32_t initial = 0) {
+    cells.push_back({.name = std::move(cell_name), .kind = kind, .initial = initial});
+    return cells.size() - 1;
+  }
+  StepId store(uint32_t queue, CellId to, uint32_t value, aql::HeaderFlags flags) {
+    return push({.queue = queue, .flags = flags, .to = to, .value = value});
+  }
+  StepId copy(uint32_t queue, CellId from, CellId to, aql::HeaderFlags flags) {
+    return push(
+        {.queue = queue, .flags = flags, .kernel = Step::Kernel::copy, .from = from, .to = to});
+  }
+  StepId add(uint32_t queue, CellId to, uint32_t value, aql::HeaderFlags flags) {
+    return push(
+        {.queue = queue, .flags = flags, .kernel = Step::Kernel::add, .to = to, .value = value});
+  }
   // A pass of samples/bitonic_sort's kernel on `to`.
   StepId sort_pass(uint32_t queue, CellId to, uint32_t stage, uint32_t pass,
-                   aql::HeaderFlags flags);
-  StepId barrier(uint32_t queue, std::vector<StepId> after, aql::HeaderFlags flags);
-  StepId barrier_or(uint32_t queue, std::vector<StepId> after, aql::HeaderFlags flags);
-  StepId engine_copy(CellId from, CellId to, std::vector<StepId> after);
-  StepId host_store(CellId to, uint32_t value);
-  StepId host_load(CellId from);
-  StepId host_wait(StepId after);
+                   aql::HeaderFlags flags) {
+    return push({.queue = queue,
+                 .flags = flags,
+                 .kernel = Step::Kernel::sort_pass,
+                 .stage = stage,
+                 .pass = pass,
+                 .to = to});
+  }
+  StepId barrier(uint32_t queue, std::vector<StepId> after, aql::HeaderFlags flags) {
+    return push({.kind = Step::Kind::barrier_and,
+                 .queue = queue,
+                 .flags = flags,
+                 .after = std::move(after)});
+  }
+  StepId barrier_or(uint32_t queue, std::vector<StepId> after, aql::HeaderFlags flags) {
+    return push({.kind = Step::Kind::barrier_or,
+                 .queue = queue,
+                 .flags = flags,
+                 .after = std::move(after)});
+  }
+  StepId engine_copy(CellId from, CellId to, std::vector<StepId> after) {
+    return push({.kind = Step::Kind::copy, .from = from, .to = to, .after = std::move(after)});
+  }
+  StepId host_store(CellId to, uint32_t value) {
+    return push({.kind = Step::Kind::host_store, .to = to, .value = value});
+  }
+  StepId host_load(CellId from) { return push({.kind = Step::Kind::host_load, .from = from}); }
+  StepId host_wait(StepId after) { return push({.kind = Step::Kind::host_wait, .after = {after}}); }
   // The arguments are in `block`, written before the test, or (adds two steps) by the host in the
   // test.
   StepId store_with_first_use(int block, uint32_t queue, CellId to, uint32_t value,
-                              aql::HeaderFlags flags);
+                              aql::HeaderFlags flags) {
+    return push({.queue = queue, .flags = flags, .shared_block = block, .to = to, .value = value});
+  }
   StepId store_with_shared_block(int block, uint32_t queue, CellId to, uint32_t value,
-                                 aql::HeaderFlags flags);
+                                 aql::HeaderFlags flags) {
+    push({.kind = Step::Kind::host_arguments, .of = steps.size() + 1});
+    return store_with_first_use(block, queue, to, value, flags);
+  }
 
   size_t loads() const noexcept;
   size_t cell_bytes() const noexcept { return words * sizeof(uint32_t); }
 
  private:
-  StepId push(Step step);
+  StepId push(Step step) {
+    steps.push_back(std::move(step));
+    return steps.size() - 1;
+  }
 };
 
 std::vector<Access> accesses_of(const Test& test, const Step& step);
