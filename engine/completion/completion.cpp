@@ -11,7 +11,8 @@ namespace uptempo {
 
 void Completion::throw_failure() const {
   const Failure failure = timeline_->failure();
-  throw Error({.status = failure.status,
+  throw Error({.code = failure.code(),
+               .status = failure.status,
                .call = "Completion",
                .asked = fmt::format("publication {} of the queue", value_),
                .found = failure.text,
@@ -54,7 +55,8 @@ bool Completion::ready() const {
 
 std::vector<PacketTime> Completion::times() const {
   if (!ready()) {
-    throw Error({.status = HSA_STATUS_ERROR,
+    throw Error({.code = ErrorCode::misuse,
+                 .status = HSA_STATUS_ERROR,
                  .call = "Completion::times",
                  .asked = fmt::format("device times of publication {}", value_),
                  .found = "it is not complete",

@@ -31,7 +31,8 @@ std::optional<LentSignal> LentSignal::borrow_in_time(const Completion& completio
     if (end_loans) end_loans();
     if (waiter.wait()) continue;
     throw Error(
-        {.status = HSA_STATUS_ERROR_OUT_OF_RESOURCES,
+        {.code = ErrorCode::signals,
+         .status = HSA_STATUS_ERROR_OUT_OF_RESOURCES,
          .call = "Stream::after",
          .asked = "a completion signal of another queue, for packets to wait for",
          .found = "packets of other queues still wait on every signal that the queue may lend",

@@ -17,7 +17,8 @@ namespace {
 int make_eventfd() {
   const int fd = ::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
   if (fd >= 0) return fd;
-  throw Error({.status = HSA_STATUS_ERROR_OUT_OF_RESOURCES,
+  throw Error({.code = ErrorCode::limit,
+               .status = HSA_STATUS_ERROR_OUT_OF_RESOURCES,
                .call = "CompletionNotifier",
                .asked = "an eventfd",
                .found = std::strerror(errno),
@@ -85,7 +86,8 @@ bool CompletionNotifier::try_watch(const Completion& completion, uint64_t tag) {
 
 void CompletionNotifier::watch(const Completion& completion, uint64_t tag) {
   if (try_watch(completion, tag)) return;
-  throw Error({.status = HSA_STATUS_ERROR_OUT_OF_RESOURCES,
+  throw Error({.code = ErrorCode::limit,
+               .status = HSA_STATUS_ERROR_OUT_OF_RESOURCES,
                .call = "CompletionNotifier::watch",
                .asked = "one more completion",
                .found = fmt::format("{} of {} are pending, the others are notices not yet taken",

@@ -56,6 +56,7 @@
 #include <uptempo/completion/timeline/loans.hpp>
 #include <uptempo/completion/timeline/publication_ring.hpp>
 #include <uptempo/completion/timeline/signal_readers.hpp>
+#include <uptempo/runtime/error.hpp>
 
 namespace uptempo {
 
@@ -63,6 +64,9 @@ namespace uptempo {
 struct Failure {
   hsa_status_t status = HSA_STATUS_SUCCESS;
   std::string text;
+
+  // failed, device_lost, or misuse: the Runtime was destroyed.
+  ErrorCode code() const noexcept;
 };
 // Advice for the caller of a failed call.
 std::string_view remedy(const Failure& failure) noexcept;

@@ -27,6 +27,13 @@ std::string passed_on(const std::string& text) noexcept {
 
 }  // namespace
 
+ErrorCode Failure::code() const noexcept {
+  if (status == HSA_STATUS_ERROR_NOT_INITIALIZED) return ErrorCode::misuse;
+  if (status == Session::MemoryFault::kStatus || status == Session::MemoryFault::kLost)
+    return ErrorCode::device_lost;
+  return ErrorCode::failed;
+}
+
 std::string_view remedy(const Failure& failure) noexcept {
   if (Session::is_parents()) return Session::kParentsRemedy;
   if (failure.status == HSA_STATUS_ERROR_OUT_OF_RESOURCES)

@@ -94,6 +94,7 @@ bool BatchQueue::await_signals(uint32_t timing, bool own_signal, Deadline deadli
   const uint32_t event_less = timing + (signals_.interrupts() == 0 && !own_signal ? 1 : 0);
   if (timing != 0 && event_less > signals_.event_less())
     throw_exhausted(
+        ErrorCode::argument,
         fmt::format("set of {} event-less signals for timing and completion", event_less),
         fmt::format("{} event-less signals", signals_.event_less()),
         "a batch cannot have more, whatever is free");

@@ -10,16 +10,18 @@ namespace uptempo::detail {
 
 void QueueResources::throw_failed() const {
   const Failure failure = timeline_.failure();
-  throw Error({.status = failure.status,
+  throw Error({.code = failure.code(),
+               .status = failure.status,
                .call = "Queue",
                .asked = "a submission",
                .found = failure.text,
                .remedy = fmt::format("{}; this one takes no more work", remedy(failure))});
 }
 
-void QueueResources::throw_exhausted(const std::string& resource, const std::string& size,
-                                     const std::string& in_use) const {
-  throw Error({.status = HSA_STATUS_ERROR_OUT_OF_RESOURCES,
+void QueueResources::throw_exhausted(ErrorCode resource_code, const std::string& resource,
+                                     const std::string& size, const std::string& in_use) const {
+  throw Error({.code = resource_code,
+               .status = HSA_STATUS_ERROR_OUT_OF_RESOURCES,
                .call = "Queue",
                .asked = fmt::format("a free {} within the deadline", resource),
                .found = fmt::format("{}: {}{}", size, in_use, first_unfinished()),
@@ -36,7 +38,8 @@ void BatchQueue::refuse_ended(const Publication& publication) {
         fmt::format("keep the Runtime while the {} is in use, and make a new {} in a new Runtime",
                     what, what));
   throw Error(
-      {.status = HSA_STATUS_ERROR_INVALID_QUEUE,
+      {.code = ErrorCode::misuse,
+       .status = HSA_STATUS_ERROR_INVALID_QUEUE,
        .call = call,
        .asked = "more of a batch",
        .found = "its Queue no longer exists: it was destroyed, or another one was assigned to it",
@@ -52,16 +55,17 @@ void BatchQueue::throw_last_refusal(const Publication& publication) const {
                           publication.packets.size());
   switch (lack_) {
     case Lack::publications:
-      throw_exhausted("place on the timeline", fmt::format("{} publications", timeline_.capacity()),
-                      in_use);
+      throw_exhausted(ErrorCode::timeline, "place on the timeline",
+                      fmt::format("{} publications", timeline_.capacity()), in_use);
     case Lack::signals:
-      throw_exhausted("completion signal",
+      throw_exhausted(ErrorCode::signals, "completion signal",
                       fmt::format("{} signals", signals_.size(SignalKind::interrupt)), in_use);
     case Lack::timing_signals:
-      throw_exhausted("set of timing signals",
+      throw_exhausted(ErrorCode::signals, "set of timing signals",
                       fmt::format("{} event-less signals", signals_.event_less()), in_use);
     default:
-      throw_exhausted(fmt::format("run of {} slots in the ring", ring_refusal_.requested),
+      throw_exhausted(ErrorCode::ring,
+                      fmt::format("run of {} slots in the ring", ring_refusal_.requested),
                       fmt::format("{} slots", writer_->ring_size()), in_use);
   }
 }
@@ -74,7 +78,8 @@ void BatchQueue::check_own_signal(const Publication& publication) const {
     if (held.completion.handle != publication.own_signal.handle || timeline_.is_done(value))
       continue;
     throw Error(
-        {.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
+        {.code = ErrorCode::misuse,
+         .status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
          .call = "BatchSubmitter::complete_with",
          .asked =
              fmt::format("signal 0x{:x} for one more publication", publication.own_signal.handle),
@@ -84,7 +89,8 @@ void BatchQueue::check_own_signal(const Publication& publication) const {
 }
 
 void BatchQueue::refuse_beside_others() const {
-  throw Error({.status = HSA_STATUS_ERROR_INVALID_QUEUE,
+  throw Error({.code = ErrorCode::misuse,
+               .status = HSA_STATUS_ERROR_INVALID_QUEUE,
                .call = "BatchSubmitter::submit",
                .asked = fmt::format("a submission at index {}", writer_->next_index()),
                .found = fmt::format("write index {}: other code publishes to this HSA queue, too",
@@ -94,7 +100,8 @@ void BatchQueue::refuse_beside_others() const {
 }
 
 void BatchQueue::refuse_longer_than_ring(size_t packets) const {
-  throw Error({.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
+  throw Error({.code = ErrorCode::too_long,
+               .status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
                .call = "BatchSubmitter::try_submit",
                .asked = fmt::format("{} packets without waiting", packets),
                .found = fmt::format("a ring of {}, of which at most {} are free at a time",
@@ -104,7 +111,8 @@ void BatchQueue::refuse_longer_than_ring(size_t packets) const {
 
 void BatchQueue::refuse_more(const Publication& publication, const char* asked) {
   // A partly published batch has a final plan and a final last packet.
-  throw Error({.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
+  throw Error({.code = ErrorCode::misuse,
+               .status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
                .call = publication.kept ? "Recording" : "BatchSubmitter",
                .asked = asked,
                .found = fmt::format("{} of its {} packets are already published",

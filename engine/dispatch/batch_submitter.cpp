@@ -14,7 +14,8 @@ namespace uptempo {
 namespace {
 
 [[noreturn]] void refuse_empty(const char* call, const char* asked) {
-  throw Error({.status = HSA_STATUS_ERROR_INVALID_SIGNAL,
+  throw Error({.code = ErrorCode::argument,
+               .status = HSA_STATUS_ERROR_INVALID_SIGNAL,
                .call = call,
                .asked = asked,
                .found = "an empty Signal: it was moved from, or left to the Runtime",
@@ -91,7 +92,8 @@ void BatchState::lend(const KernelInfo& kernel, std::span<std::byte> block) {
       reinterpret_cast<uintptr_t>(block.data()) % KernargPool::kBlockAlignment == 0)
     return queue().lend(block.first(needed), publication);
   throw Error(
-      {.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
+      {.code = ErrorCode::argument,
+       .status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
        .call = fmt::format("dispatch of '{}'", kernel.name),
        .asked =
            fmt::format("a kernarg block of {} bytes at {}", block.size(), fmt::ptr(block.data())),

@@ -64,7 +64,8 @@ bool Publication::forget_declarations(uint32_t packet) {
 void Publication::put(const aql::Packet64& finished) {
   const aql::HeaderFlags flags = aql::header_flags(finished.header());
   if (aql::packet_type(finished.header()) == PacketType::invalid)
-    throw Error({.status = HSA_STATUS_ERROR_INVALID_PACKET_FORMAT,
+    throw Error({.code = ErrorCode::argument,
+                 .status = HSA_STATUS_ERROR_INVALID_PACKET_FORMAT,
                  .call = kept ? "Recording::raw" : "BatchSubmitter::raw",
                  .asked = fmt::format("a packet with header 0x{:04x}", finished.header()),
                  .found = "its type is INVALID: the packet processor would wait for it forever",
@@ -169,7 +170,8 @@ void Publication::end(EndedBy what) noexcept {
 
 void refuse_declaration(const Publication& publication) {
   if (publication.published != 0) BatchQueue::refuse_more(publication, "one more declaration");
-  throw Error({.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
+  throw Error({.code = ErrorCode::misuse,
+               .status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
                .call = "CommandRef",
                .asked = "a declaration for a packet",
                .found = "it is no longer the last packet of its batch",

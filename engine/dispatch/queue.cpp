@@ -61,7 +61,8 @@ void Queue::drain(Deadline deadline) const {
   const Completion last = last_submitted();
   if (last.wait(deadline)) return;
   throw Error(
-      {.status = HSA_STATUS_ERROR,
+      {.code = ErrorCode::deadline,
+       .status = HSA_STATUS_ERROR,
        .call = "Queue::drain",
        .asked = fmt::format("completion of publication {} within the deadline", last.value()),
        .found = "unfinished work" + state("Queue::drain").first_unfinished(),
@@ -102,7 +103,8 @@ detail::SharedHsaQueue& SharedQueue::common(const char* call) const {
 
 Queue SharedQueue::producer() {
   if (!common("SharedQueue::producer").alive()) {
-    throw Error({.status = HSA_STATUS_ERROR_NOT_INITIALIZED,
+    throw Error({.code = ErrorCode::misuse,
+                 .status = HSA_STATUS_ERROR_NOT_INITIALIZED,
                  .call = "SharedQueue::producer",
                  .asked = "a Queue over its HSA queue",
                  .found = "that queue was destroyed with the Runtime in which it was made",

@@ -32,7 +32,8 @@ void on_queue_error(hsa_status_t status, hsa_queue_t* queue, void* timeline) {
 
 QueueOptions checked(QueueOptions options) {
   const auto refuse = [](std::string asked, std::string found) {
-    throw Error({.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
+    throw Error({.code = ErrorCode::argument,
+                 .status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
                  .call = "Queue",
                  .asked = std::move(asked),
                  .found = std::move(found),
@@ -261,7 +262,8 @@ std::byte* QueueResources::try_take_kernargs(KernargPool::Cursor& cursor,
 std::byte* QueueResources::take_kernargs(KernargPool::Cursor& cursor, uint32_t size_bytes,
                                          Deadline deadline) {
   if (size_bytes > kernargs_.slab_bytes()) {
-    throw Error({.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
+    throw Error({.code = ErrorCode::argument,
+                 .status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
                  .call = "BatchSubmitter::dispatch",
                  .asked = fmt::format("a kernarg block of {} bytes", size_bytes),
                  .found = fmt::format("slabs of {}", kernargs_.slab_bytes()),
@@ -271,7 +273,7 @@ std::byte* QueueResources::take_kernargs(KernargPool::Cursor& cursor, uint32_t s
     if (std::byte* const block = try_take_kernargs(cursor, size_bytes)) return block;
     if (!wait_for_oldest(waiter)) {
       throw_exhausted(
-          "kernarg slab",
+          ErrorCode::kernargs, "kernarg slab",
           fmt::format("{} slabs of {} bytes", kernargs_.slabs(), kernargs_.slab_bytes()),
           fmt::format("all are in use by {} unfinished publications and by unsubmitted batches",
                       timeline_.pending()));
@@ -282,7 +284,8 @@ std::byte* QueueResources::take_kernargs(KernargPool::Cursor& cursor, uint32_t s
 void QueueResources::make_holds() {
   if (writer_->holds() != nullptr) return;
   if (ring_size_ < 2)
-    throw Error({.status = HSA_STATUS_ERROR_INVALID_QUEUE,
+    throw Error({.code = ErrorCode::argument,
+                 .status = HSA_STATUS_ERROR_INVALID_QUEUE,
                  .call = "Queue",
                  .asked = "a dispatch of a kernel that may read its packet",
                  .found = fmt::format("a ring of {} packets", ring_size_),

@@ -83,8 +83,8 @@ class QueueResources {
     timeline_.return_loans([this](hsa_signal_t signal) noexcept { signals_.give_back(signal); });
   }
 
-  [[noreturn]] void throw_exhausted(const std::string& resource, const std::string& size,
-                                    const std::string& in_use) const;
+  [[noreturn]] void throw_exhausted(ErrorCode resource_code, const std::string& resource,
+                                    const std::string& size, const std::string& in_use) const;
 
   Pressure pressure() noexcept;  // any thread
   // Requires usable(). Throws Error.

@@ -11,7 +11,8 @@ namespace {
 
 [[noreturn]] void refuse_dependency(uint32_t own, size_t on) {
   throw Error(
-      {.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
+      {.code = ErrorCode::argument,
+       .status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
        .call = "after()",
        .asked = fmt::format("packet {} after packet {}", own, on),
        .found = on == own ? "a packet cannot depend on itself" : "that packet is not earlier",

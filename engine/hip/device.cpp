@@ -84,7 +84,8 @@ Agent find(std::span<const Agent> gpus, int device) {
   }
   if (there.size() == 1) return there.front();
   throw Error(
-      {.status = HSA_STATUS_ERROR_INVALID_AGENT,
+      {.code = ErrorCode::unavailable,
+       .status = HSA_STATUS_ERROR_INVALID_AGENT,
        .call = "hip::agent",
        .asked = fmt::format("the agent of HIP device {} at PCI address {}", device, place.address),
        .found = there.empty() ? fmt::format("none of the {} GPU agents is there", gpus.size())

@@ -30,7 +30,8 @@ using detail::TransferDispatch;
 
 [[noreturn]] void refuse(const char* call, std::string asked, std::string found,
                          std::string remedy) {
-  throw Error({.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
+  throw Error({.code = ErrorCode::argument,
+               .status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
                .call = call,
                .asked = std::move(asked),
                .found = std::move(found),
@@ -88,7 +89,8 @@ auto naming(const std::string& node, F&& f) {
     return f();
   } catch (const Error& error) {
     if (error.asked().find(node) != std::string::npos) throw;
-    throw Error({.status = error.status(),
+    throw Error({.code = error.code(),
+                 .status = error.status(),
                  .call = error.call(),
                  .asked = fmt::format("{}: {}", node, error.asked()),
                  .found = error.found(),

@@ -27,7 +27,8 @@ std::string shown(const std::string& symbol) {
 }
 
 [[noreturn]] void refuse(const std::string& asked, std::string found, std::string remedy) {
-  throw Error({.status = HSA_STATUS_ERROR_INVALID_SYMBOL_NAME,
+  throw Error({.code = ErrorCode::program,
+               .status = HSA_STATUS_ERROR_INVALID_SYMBOL_NAME,
                .call = "hip::kernel",
                .asked = asked,
                .found = std::move(found),

@@ -112,7 +112,8 @@ std::optional<LoadedCode> code_in(hsa_executable_t executable, const Agent& agen
 }
 
 [[noreturn]] void refuse_storage(const std::string& kernel, std::string found) {
-  throw Error({.status = HSA_STATUS_ERROR_INVALID_CODE_OBJECT,
+  throw Error({.code = ErrorCode::program,
+               .status = HSA_STATUS_ERROR_INVALID_CODE_OBJECT,
                .call = "hip::kernel",
                .asked = fmt::format("the code object of kernel '{}'", kernel),
                .found = std::move(found),

@@ -8,7 +8,8 @@ namespace uptempo::hip {
 
 void check_device_number(int device) {
   if (device >= 0 && device < kMostDevices) return;
-  throw Error({.status = HSA_STATUS_ERROR_INVALID_AGENT,
+  throw Error({.code = ErrorCode::unavailable,
+               .status = HSA_STATUS_ERROR_INVALID_AGENT,
                .call = "uptempo::hip",
                .asked = fmt::format("HIP device {}", device),
                .found = fmt::format("only devices below {} are supported", kMostDevices),

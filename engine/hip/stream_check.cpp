@@ -38,7 +38,8 @@ StreamFacts check_stream(hipStream_t stream) {
   check(hipStreamIsCapturing(stream, &capture), "hipStreamIsCapturing", "a HIP stream",
         "end the capture first");
   if (capture != hipStreamCaptureStatusNone) {
-    throw Error({.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
+    throw Error({.code = ErrorCode::misuse,
+                 .status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
                  .call = "hip::after",
                  .asked = "a wait on the device between a HIP stream and a queue",
                  .found = "the stream is being captured, and HIP cannot capture such a wait",
@@ -52,7 +53,8 @@ StreamFacts check_stream(hipStream_t stream, const Agent& agent) {
   const StreamFacts facts = check_stream(stream);
   if (!(agent_of(facts.device) == agent)) {
     throw Error(
-        {.status = HSA_STATUS_ERROR_INVALID_AGENT,
+        {.code = ErrorCode::argument,
+         .status = HSA_STATUS_ERROR_INVALID_AGENT,
          .call = "hip::after",
          .asked = fmt::format("a wait between a stream of HIP device {} and a queue", facts.device),
          .found = "the queue is of another agent",
@@ -66,7 +68,8 @@ int device_of(const Agent& agent) {
   check(hipGetDeviceCount(&count), "hipGetDeviceCount");
   for (int device = 0; device < count; ++device)
     if (agent_of(device) == agent) return device;
-  throw Error({.status = HSA_STATUS_ERROR_INVALID_AGENT,
+  throw Error({.code = ErrorCode::unavailable,
+               .status = HSA_STATUS_ERROR_INVALID_AGENT,
                .call = "hip::after",
                .asked = "the HIP device of a queue's agent",
                .found = fmt::format("none of HIP's {} devices", count),

@@ -39,7 +39,8 @@ Words::Words(int device) : device_(device) {
   check(hipDeviceGetAttribute(&can, hipDeviceAttributeCanUseStreamWaitValue, device),
         "hipDeviceGetAttribute", "hipDeviceAttributeCanUseStreamWaitValue");
   if (can == 0) {
-    throw Error({.status = HSA_STATUS_ERROR,
+    throw Error({.code = ErrorCode::unavailable,
+                 .status = HSA_STATUS_ERROR,
                  .call = "hip::after",
                  .asked = fmt::format("stream memory operations of HIP device {}", device),
                  .found = "HIP has none for it (hipDeviceAttributeCanUseStreamWaitValue is 0)",
@@ -47,7 +48,8 @@ Words::Words(int device) : device_(device) {
   }
   if (const char* const direct = std::getenv("AMD_DIRECT_DISPATCH");
       direct != nullptr && std::string_view(direct) == "0") {
-    throw Error({.status = HSA_STATUS_ERROR,
+    throw Error({.code = ErrorCode::unavailable,
+                 .status = HSA_STATUS_ERROR,
                  .call = "hip::after",
                  .asked = "a wait on the device between a HIP stream and a queue",
                  .found = "AMD_DIRECT_DISPATCH=0: HIP submits later, in an order that can deadlock",
@@ -74,7 +76,8 @@ Word Words::take(int64_t value) {
 
 Word Words::allocate() {
   if (size_ == kMost) {
-    throw Error({.status = HSA_STATUS_ERROR_OUT_OF_RESOURCES,
+    throw Error({.code = ErrorCode::limit,
+                 .status = HSA_STATUS_ERROR_OUT_OF_RESOURCES,
                  .call = "hip::after",
                  .asked = "a word for one more wait between a HIP stream and a queue",
                  .found = fmt::format("{} waits are unfinished", kMost),

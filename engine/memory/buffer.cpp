@@ -92,8 +92,10 @@ bool is_gpu(hsa_agent_t agent) {
          type == HSA_DEVICE_TYPE_GPU;
 }
 
-[[noreturn]] void refuse_access(const Agent& owner, std::string found, std::string remedy) {
-  throw Error({.status = HSA_STATUS_ERROR_INVALID_AGENT,
+[[noreturn]] void refuse_access(ErrorCode code, const Agent& owner, std::string found,
+                                std::string remedy) {
+  throw Error({.code = code,
+               .status = HSA_STATUS_ERROR_INVALID_AGENT,
                .call = "allow_access",
                .asked = fmt::format("access to memory of {}", name_and_node(owner)),
                .found = std::move(found),
@@ -101,7 +103,8 @@ bool is_gpu(hsa_agent_t agent) {
 }
 
 [[noreturn]] void refuse_distant(const Agent& owner, std::string_view agents) {
-  refuse_access(owner, fmt::format("{} cannot access it", agents), "copy through host memory");
+  refuse_access(ErrorCode::unavailable, owner, fmt::format("{} cannot access it", agents),
+                "copy through host memory");
 }
 
 void allow(const void* memory, const std::vector<hsa_agent_t>& agents) {
@@ -133,7 +136,8 @@ Allocation::Allocation(std::span<const Agent> gpus, MemoryKind kind, size_t size
     : size_bytes_(size_bytes) {
   const auto refuse = [&](hsa_status_t status, const char* call, std::string found,
                           std::string remedy) {
-    throw Error({.status = status,
+    throw Error({.code = code_of(status),
+                 .status = status,
                  .call = call,
                  .asked = fmt::format("{} bytes of {} for agent {}", size_bytes, name_of(kind),
                                       gpus.empty() ? "none" : names_of(gpus)),
@@ -180,7 +184,8 @@ Allocation::Allocation(std::span<const Agent> gpus, MemoryKind kind, size_t size
 
 size_t detail::bytes_for(size_t count, size_t element_bytes) {
   if (count <= std::numeric_limits<size_t>::max() / element_bytes) return count * element_bytes;
-  throw Error({.status = HSA_STATUS_ERROR_INVALID_ALLOCATION,
+  throw Error({.code = ErrorCode::argument,
+               .status = HSA_STATUS_ERROR_INVALID_ALLOCATION,
                .call = "buffer",
                .asked = fmt::format("{} elements of {} bytes", count, element_bytes),
                .found = "more than the address space holds",
@@ -200,7 +205,8 @@ void allow_access(const Agent& owner, const void* memory, std::span<const Agent>
   const hsa_agent_t holder = holders_of(memory).owner;
   const bool is_device_memory = holder.handle == owner.handle().handle;
   if (!is_device_memory && is_gpu(holder))
-    refuse_access(owner, fmt::format("{} is memory of {}", memory, name_and_node(holder)),
+    refuse_access(ErrorCode::argument, owner,
+                  fmt::format("{} is memory of {}", memory, name_and_node(holder)),
                   "pass the agent that the memory was made for");
   for (const Agent& agent : agents) {
     if (agent == owner) continue;

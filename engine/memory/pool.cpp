@@ -139,7 +139,8 @@ MemoryPool find_pool(const Agent& gpu, MemoryKind kind) {
       rejected += fmt::format("{}pool {} is {}", rejected.empty() ? "" : ", ", number++, reason);
     }
   }
-  throw Error({.status = static_cast<hsa_status_t>(HSA_STATUS_ERROR_INVALID_MEMORY_POOL),
+  throw Error({.code = ErrorCode::unavailable,
+               .status = static_cast<hsa_status_t>(HSA_STATUS_ERROR_INVALID_MEMORY_POOL),
                .call = "find_pool",
                .asked = fmt::format("{} for agent {}", name_of(kind), gpu.name()),
                .found = rejected.empty() ? "no memory pools" : rejected,

@@ -61,7 +61,8 @@ bool fits(const ElementType& element, const ElementType& declared) noexcept {
 
 [[noreturn]] void refuse(hsa_status_t status, const std::string& kernel, std::string asked,
                          std::string found, std::string remedy) {
-  throw Error({.status = status,
+  throw Error({.code = code_of(status),
+               .status = status,
                .call = fmt::format("kernel '{}'", kernel),
                .asked = std::move(asked),
                .found = std::move(found),

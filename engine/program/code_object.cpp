@@ -81,7 +81,8 @@ constexpr Magic kForeignFiles[] = {
 [[noreturn]] void refuse(
     std::string found,
     std::string remedy = "pass a code object built by clang for amdgcn-amd-amdhsa") {
-  throw Error({.status = HSA_STATUS_ERROR_INVALID_CODE_OBJECT,
+  throw Error({.code = ErrorCode::program,
+               .status = HSA_STATUS_ERROR_INVALID_CODE_OBJECT,
                .call = "code object",
                .asked = "an AMDGPU ELF file or a clang offload bundle of them",
                .found = std::move(found),
@@ -288,7 +289,8 @@ CodeObject select_code_object(std::span<const std::byte> input, const Loader& lo
   }
   if (generic) return *generic;
   throw Error(
-      {.status = HSA_STATUS_ERROR_INVALID_ISA,
+      {.code = ErrorCode::program,
+       .status = HSA_STATUS_ERROR_INVALID_ISA,
        .call = "Program",
        .asked = fmt::format("a code object for {}", to_string(agent)),
        .found = fmt::format("none that fits: {}", rejected),

@@ -25,7 +25,8 @@ constexpr uint64_t kMostPerByte = 128;
 
 [[noreturn]] void refuse_bundle(std::string found,
                                 std::string remedy = "bundle again, or without compression") {
-  throw Error({.status = HSA_STATUS_ERROR_INVALID_CODE_OBJECT,
+  throw Error({.code = ErrorCode::program,
+               .status = HSA_STATUS_ERROR_INVALID_CODE_OBJECT,
                .call = "compressed offload bundle",
                .asked = "a bundle of version 1, 2 or 3 compressed by zstd",
                .found = std::move(found),

@@ -20,7 +20,8 @@ constexpr unsigned kKernelOfVersion2 = STT_LOOS;
 
 template <class... Args>
 [[noreturn]] void refuse(fmt::format_string<Args...> found, Args&&... args) {
-  throw Error({.status = HSA_STATUS_ERROR_INVALID_CODE_OBJECT,
+  throw Error({.code = ErrorCode::program,
+               .status = HSA_STATUS_ERROR_INVALID_CODE_OBJECT,
                .call = "code object",
                .asked = "an AMDGPU ELF file or a clang offload bundle of them",
                .found = "a code object that ROCr cannot load: " +

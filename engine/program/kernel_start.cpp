@@ -62,7 +62,8 @@ std::vector<KernelStart> kernels_in_program(std::span<const std::byte> file) {
     add_kernels(kernels, candidates, fmt::format(" at offset 0x{:x}", at));
   }
   if (has_bundle) return kernels;
-  throw Error({.status = HSA_STATUS_ERROR_INVALID_CODE_OBJECT,
+  throw Error({.code = ErrorCode::program,
+               .status = HSA_STATUS_ERROR_INVALID_CODE_OBJECT,
                .call = "kernel_starts",
                .asked = "the GPU kernels of a program",
                .found = first_error
@@ -77,7 +78,8 @@ std::vector<KernelStart> kernels_in_program(std::span<const std::byte> file) {
 KernelStart kernel_start(const CodeObject& object, const KernelMetadata& metadata) {
   const detail::ElfFile& elf = *object.elf;
   const auto refuse = [&](std::string found) {
-    throw Error({.status = HSA_STATUS_ERROR_INVALID_CODE_OBJECT,
+    throw Error({.code = ErrorCode::program,
+                 .status = HSA_STATUS_ERROR_INVALID_CODE_OBJECT,
                  .call = "code object",
                  .asked = fmt::format("the kernel descriptor '{}'", metadata.symbol),
                  .found = std::move(found),

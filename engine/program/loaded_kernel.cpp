@@ -65,7 +65,8 @@ void require_stack(const std::string& kernel, bool is_dynamic, PrivateBytes stac
                    std::string_view call) {
   const uint32_t given = stack.per_work_item;
   const auto refuse = [&](std::string found, std::string remedy) {
-    throw Error({.status = HSA_STATUS_ERROR_INVALID_CODE_SYMBOL,
+    throw Error({.code = ErrorCode::program,
+                 .status = HSA_STATUS_ERROR_INVALID_CODE_SYMBOL,
                  .call = std::string(call),
                  .asked = given == 0
                               ? fmt::format("kernel '{}'", kernel)

@@ -53,7 +53,8 @@ constexpr KindName kKindNames[] = {
 
 [[noreturn]] void refuse(std::string found) {
   throw Error(
-      {.status = HSA_STATUS_ERROR_INVALID_CODE_OBJECT,
+      {.code = ErrorCode::program,
+       .status = HSA_STATUS_ERROR_INVALID_CODE_OBJECT,
        .call = "code object metadata",
        .asked = "NT_AMDGPU_METADATA of code object version 3 to 6",
        .found = std::move(found),

@@ -35,7 +35,8 @@ Loader loader_of(const Agent& agent) {
   for (const std::string& isa : agent.properties().isas)
     if (std::optional<TargetId> id = parse_target_id(isa)) isas.push_back(std::move(*id));
   if (!isas.empty()) return {std::move(isas), newest_version_of(extension.major, extension.minor)};
-  throw Error({.status = HSA_STATUS_ERROR_INVALID_ISA_NAME,
+  throw Error({.code = ErrorCode::unavailable,
+               .status = HSA_STATUS_ERROR_INVALID_ISA_NAME,
                .call = "Program",
                .asked = fmt::format("the target ID of agent {}", agent.name()),
                .found = fmt::format("its ISA is '{}'", agent.isa()),
@@ -69,7 +70,8 @@ Owned load(const Agent& agent, const CodeObject& code) {
 std::string read_file(const std::filesystem::path& file) {
   if (std::optional<std::string> bytes = detail::contents_of(file.string()))
     return *std::move(bytes);
-  throw Error({.status = HSA_STATUS_ERROR_INVALID_FILE,
+  throw Error({.code = ErrorCode::file,
+               .status = HSA_STATUS_ERROR_INVALID_FILE,
                .call = "Program",
                .asked = fmt::format("the code object in '{}'", file.string()),
                .found = fmt::format("it cannot be read: {}", std::strerror(errno)),
@@ -114,7 +116,8 @@ Program::Program(const Agent& agent, const std::filesystem::path& file) {
   try {
     loaded_ = std::make_shared<const Loaded>(agent, std::span<const std::byte>(), std::move(bytes));
   } catch (const Error& error) {  // about the contents
-    throw Error({.status = error.status(),
+    throw Error({.code = error.code(),
+                 .status = error.status(),
                  .call = fmt::format("'{}': {}", file.string(), error.call()),
                  .asked = error.asked(),
                  .found = error.found(),
@@ -154,7 +157,8 @@ size_t Program::find_kernel(std::string_view name) const {
   } else {
     for (const size_t i : found) list(symbols[i]);
   }
-  throw Error({.status = HSA_STATUS_ERROR_INVALID_SYMBOL_NAME,
+  throw Error({.code = ErrorCode::program,
+               .status = HSA_STATUS_ERROR_INVALID_SYMBOL_NAME,
                .call = "Program::kernel",
                .asked = fmt::format("kernel '{}'", name),
                .found = found.empty() ? fmt::format("the program has {}", listed)
@@ -193,7 +197,8 @@ std::shared_ptr<const KernelInfo> Program::kernel_info(std::string_view name,
 
 void require_agent(const KernelInfo& kernel, hsa_agent_t agent) {
   if (kernel.agent.handle == agent.handle || kernel.agent.handle == 0 || agent.handle == 0) return;
-  throw Error({.status = HSA_STATUS_ERROR_INVALID_AGENT,
+  throw Error({.code = ErrorCode::argument,
+               .status = HSA_STATUS_ERROR_INVALID_AGENT,
                .call = fmt::format("dispatch of '{}'", kernel.name),
                .asked = fmt::format("a dispatch on a queue of {}", name_and_node(agent)),
                .found = fmt::format("the kernel is loaded for {}", name_and_node(kernel.agent)),
@@ -219,7 +224,8 @@ std::string whole_grid(const std::array<uint32_t, 3>& items, const std::array<ui
 
 void require_geometry(const KernelInfo& kernel, const Grid& grid) {
   const auto refuse = [&](std::string found, std::string remedy) {
-    throw Error({.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
+    throw Error({.code = ErrorCode::argument,
+                 .status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
                  .call = fmt::format("dispatch of '{}'", kernel.name),
                  .asked = fmt::format("a grid of {} x {} x {} by workgroups of {} x {} x {}",
                                       grid.items.x, grid.items.y, grid.items.z, grid.workgroup.x,
@@ -269,7 +275,8 @@ void require_geometry(const KernelInfo& kernel, const Grid& grid) {
 
 void detail::refuse_blocks(uint64_t blocks_x, uint64_t blocks_y, uint64_t blocks_z,
                            const aql::Size3& threads) {
-  throw Error({.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
+  throw Error({.code = ErrorCode::argument,
+               .status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
                .call = "Grid::blocks",
                .asked = fmt::format("{} x {} x {} workgroups of {} x {} x {}", blocks_x, blocks_y,
                                     blocks_z, threads.x, threads.y, threads.z),
@@ -289,7 +296,8 @@ void detail::require_group_segment(const KernelInfo& kernel, uint32_t lds_bytes,
   if (dynamic != lds_bytes)
     asked += fmt::format(" ({} of Grid::lds, the rest for LocalBytes arguments)", lds_bytes);
   throw Error(
-      {.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
+      {.code = ErrorCode::argument,
+       .status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
        .call = fmt::format("dispatch of '{}'", kernel.name),
        .asked = std::move(asked),
        .found = fmt::format("with {} bytes of static group memory the sum is {}; the limit is {}",

@@ -14,7 +14,8 @@ namespace {
 const RecordingOptions& checked(const RecordingOptions& options) {
   constexpr size_t kMostSpareBytes = 256 << 20;
   if (options.spare_kernarg_bytes > kMostSpareBytes)
-    throw Error({.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
+    throw Error({.code = ErrorCode::argument,
+                 .status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
                  .call = "Recording",
                  .asked = fmt::format("{} spare bytes of kernargs", options.spare_kernarg_bytes),
                  .found = fmt::format("a recording has at most {}", kMostSpareBytes),

@@ -137,7 +137,8 @@ std::unique_ptr<Recording> load(std::istream& in, const Origin& origin, bool to_
 }  // namespace
 
 void detail::Origin::refuse(hsa_status_t status, std::string found, std::string remedy) const {
-  throw Error({.status = status,
+  throw Error({.code = code_of(status),
+               .status = status,
                .call = "load_recording",
                .asked = fmt::format("the recording in {}", name),
                .found = std::move(found),
@@ -148,7 +149,8 @@ Bindings& Bindings::add(std::string name, const void* data, size_t size_bytes) {
   const auto begin = reinterpret_cast<uintptr_t>(data);
   const auto refuse = [&](std::string found, std::string remedy) {
     throw Error(
-        {.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
+        {.code = ErrorCode::argument,
+         .status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
          .call = "Bindings",
          .asked = fmt::format("the name '{}' for {} bytes at 0x{:x}", name, size_bytes, begin),
          .found = std::move(found),
@@ -200,7 +202,8 @@ void save_recording(const Recording& recording, std::ostream& out, const Binding
   const std::string file = file_of(recording, memory);
   out.write(file.data(), static_cast<std::streamsize>(file.size())).flush();
   if (!out)
-    throw Error({.status = HSA_STATUS_ERROR_INVALID_FILE,
+    throw Error({.code = ErrorCode::file,
+                 .status = HSA_STATUS_ERROR_INVALID_FILE,
                  .call = "save_recording",
                  .asked = fmt::format("{} bytes to a stream", file.size()),
                  .found = "the stream has failed",
@@ -212,7 +215,8 @@ void save_recording(const Recording& recording, const std::filesystem::path& fil
   const std::string reason =
       aql::write_whole_file(file.string(), file_of(recording, memory), aql::InPlace::refused);
   if (reason.empty()) return;
-  throw Error({.status = HSA_STATUS_ERROR_INVALID_FILE,
+  throw Error({.code = ErrorCode::file,
+               .status = HSA_STATUS_ERROR_INVALID_FILE,
                .call = "save_recording",
                .asked = fmt::format("a file '{}'", file.string()),
                .found = fmt::format("it cannot be written: {}", reason),

@@ -21,7 +21,8 @@ uint64_t next_id() noexcept {
 }
 
 [[noreturn]] void refuse(std::string asked, std::string found, std::string remedy) {
-  throw Error({.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
+  throw Error({.code = ErrorCode::argument,
+               .status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
                .call = "Recording",
                .asked = std::move(asked),
                .found = std::move(found),
@@ -436,7 +437,8 @@ std::byte* RecordingState::wait_for_spare(uint32_t size) {
     std::string unfinished = oldest == nullptr ? "" : oldest->timeline->describe_unfinished();
     if (!unfinished.empty()) unfinished.insert(0, "; first unfinished: ");
     throw Error(
-        {.status = HSA_STATUS_ERROR_OUT_OF_RESOURCES,
+        {.code = lost_ ? ErrorCode::failed : ErrorCode::kernargs,
+         .status = HSA_STATUS_ERROR_OUT_OF_RESOURCES,
          .call = "Recording",
          .asked = fmt::format("a kernarg block of {} bytes for a patched node", size),
          .found = fmt::format(

@@ -22,7 +22,8 @@ const char* name_of(const NameInFile<Value> (&names)[N], Value value) {
 }
 
 [[noreturn]] void refuse_to_save(std::string asked, std::string found, std::string remedy) {
-  throw Error({.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
+  throw Error({.code = ErrorCode::argument,
+               .status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
                .call = "save_recording",
                .asked = std::move(asked),
                .found = std::move(found),

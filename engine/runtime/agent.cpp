@@ -181,7 +181,8 @@ Agent::Agent(hsa_agent_t handle)
 
 const std::string& Agent::isa() const {
   if (properties_->isas.empty()) {
-    throw Error({.status = HSA_STATUS_ERROR_INVALID_ISA,
+    throw Error({.code = ErrorCode::argument,
+                 .status = HSA_STATUS_ERROR_INVALID_ISA,
                  .call = "Agent::isa",
                  .asked = fmt::format("the instruction set of agent {}", name()),
                  .found = "the agent has none",

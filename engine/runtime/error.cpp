@@ -4,6 +4,7 @@
 #include <hsa/hsa_ext_amd.h>
 
 #include <cstdio>
+#include <iterator>
 #include <new>
 #include <utility>
 
@@ -63,6 +64,12 @@ constexpr StatusName kStatusNames[] = {
     {HSA_STATUS_CU_MASK_REDUCED, "HSA_STATUS_CU_MASK_REDUCED"},
 };
 
+constexpr const char* kCodeNames[] = {"argument", "misuse",  "unavailable", "program",
+                                      "file",     "memory",  "ring",        "kernargs",
+                                      "timeline", "signals", "limit",       "deadline",
+                                      "too_long", "failed",  "device_lost", "hsa"};
+static_assert(std::size(kCodeNames) == static_cast<size_t>(ErrorCode::hsa));
+
 // For calls whose caller has no better advice.
 std::string_view remedy_for(hsa_status_t status) {
   switch (status) {
@@ -99,17 +106,69 @@ std::string status_name(hsa_status_t status) {
   return fmt::format("status 0x{:x}", static_cast<unsigned>(status));
 }
 
+std::string to_string(ErrorCode code) {
+  const auto number = static_cast<uint32_t>(code);
+  if (number == 0 || number > std::size(kCodeNames)) return fmt::format("code {}", number);
+  return kCodeNames[number - 1];
+}
+
+ErrorCode code_of(hsa_status_t status) noexcept {
+  switch (static_cast<int>(status)) {
+    case HSA_STATUS_ERROR_INVALID_ARGUMENT:
+    case HSA_STATUS_ERROR_INCOMPATIBLE_ARGUMENTS:
+    case HSA_STATUS_ERROR_INVALID_INDEX:
+    case HSA_STATUS_ERROR_INVALID_AGENT:
+    case HSA_STATUS_ERROR_INVALID_REGION:
+    case HSA_STATUS_ERROR_INVALID_MEMORY_POOL:
+    case HSA_STATUS_ERROR_INVALID_SIGNAL:
+    case HSA_STATUS_ERROR_INVALID_SIGNAL_GROUP:
+    case HSA_STATUS_ERROR_INVALID_QUEUE:
+    case HSA_STATUS_ERROR_INVALID_PACKET_FORMAT:
+      return ErrorCode::argument;
+    case HSA_STATUS_ERROR_NOT_INITIALIZED:
+    case HSA_STATUS_ERROR_INVALID_RUNTIME_STATE:
+    case HSA_STATUS_ERROR_RESOURCE_FREE:
+      return ErrorCode::misuse;
+    case HSA_STATUS_ERROR_INVALID_QUEUE_CREATION:
+      return ErrorCode::unavailable;
+    case HSA_STATUS_ERROR_INVALID_ISA:
+    case HSA_STATUS_ERROR_INVALID_ISA_NAME:
+    case HSA_STATUS_ERROR_INVALID_CODE_OBJECT:
+    case HSA_STATUS_ERROR_INVALID_CODE_OBJECT_READER:
+    case HSA_STATUS_ERROR_INVALID_CODE_SYMBOL:
+    case HSA_STATUS_ERROR_INVALID_EXECUTABLE:
+    case HSA_STATUS_ERROR_INVALID_EXECUTABLE_SYMBOL:
+    case HSA_STATUS_ERROR_FROZEN_EXECUTABLE:
+    case HSA_STATUS_ERROR_INVALID_SYMBOL_NAME:
+    case HSA_STATUS_ERROR_VARIABLE_ALREADY_DEFINED:
+    case HSA_STATUS_ERROR_VARIABLE_UNDEFINED:
+      return ErrorCode::program;
+    case HSA_STATUS_ERROR_INVALID_FILE:
+      return ErrorCode::file;
+    case HSA_STATUS_ERROR_OUT_OF_RESOURCES:
+    case HSA_STATUS_ERROR_INVALID_ALLOCATION:
+      return ErrorCode::memory;
+    case HSA_STATUS_ERROR_MEMORY_FAULT:
+      return ErrorCode::device_lost;
+    default:
+      return ErrorCode::hsa;
+  }
+}
+
 namespace detail {
 
 void throw_status(hsa_status_t status, std::string_view call, std::string_view asked,
                   std::string_view remedy) {
   std::string found = "HSA refused", advice(remedy.empty() ? remedy_for(status) : remedy);
+  ErrorCode code = code_of(status);
   if (Session::has_lost_gpu()) {
+    code = ErrorCode::device_lost;
     found += " after the loss of a GPU of this process";
     // ROCr maps code and host memory for the lost GPU, too (6.1.2 and 6.4.3).
     advice += "; ROCr may now refuse memory and code for every agent: continue in a new process";
   }
-  throw Error({.status = status,
+  throw Error({.code = code,
+               .status = status,
                .call = std::string(call),
                .asked = std::string(asked),
                .found = std::move(found),
@@ -117,7 +176,8 @@ void throw_status(hsa_status_t status, std::string_view call, std::string_view a
 }
 
 void refuse_moved(std::string_view call, std::string_view type) {
-  throw Error({.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
+  throw Error({.code = ErrorCode::misuse,
+               .status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
                .call = std::string(call),
                .asked = fmt::format("the use of a {}", type),
                .found = "this one was moved from",

@@ -1,4 +1,4 @@
-// Error: a failure, as five facts that the caller needs to act on it.
+// Error: a failure, as a code for programs and five facts for the reader of a report.
 //
 // Thrown by all set-up functions (runtime, memory, programs, queues). Hot-path functions throw it
 // only if the device has failed or a deadline has passed. what() joins the facts into one sentence,
@@ -17,7 +17,45 @@
 
 namespace uptempo {
 
+// The cause of an Error, as far as a program acts on it. The numbers are stable: a release may add
+// values, and changes none. The HSA status beside it is the one of the refused call.
+enum class ErrorCode : uint32_t {
+  // The caller.
+  argument = 1,     // a value is not acceptable: geometry, size, name, agent; pass another one
+  misuse = 2,       // the object's state forbids the call: moved from, ended Runtime, call order
+  unavailable = 3,  // this machine, agent, driver or ROCr lacks it: no GPU; take another way
+  program = 4,      // code object, kernel or metadata is not usable on this agent; build it anew
+  file = 5,         // a file cannot be read or written, or its contents are damaged
+  // What has no room now. A later call may succeed: wait for earlier work, or ask for less.
+  memory = 6,    // memory of host or device, or what the driver counts: queues, events
+  ring = 7,      // slots of the queue's ring (Pressure::ring)
+  kernargs = 8,  // kernarg slabs of a queue, or a recording's spare blocks (kernarg_slabs)
+  timeline = 9,  // publications of a queue that are unfinished at a time (publications)
+  signals = 10,  // completion or timing signals, or the process's interrupts (SignalBudget)
+  limit = 11,    // another limit of an object, named by found(): copies, staging, watches
+  // Waiting.
+  deadline = 12,  // the deadline has passed before the work was complete; wait longer
+  too_long = 13,  // the batch is longer than what the ring can ever take at once; submit() waits
+  // The device.
+  failed = 14,  // a queue or copy engine has failed, its unfinished work is lost: a new queue
+  device_lost =
+      15,    // memory fault, reset or loss of a GPU: no more work of this process runs there
+  hsa = 16,  // HSA or HIP refused with a status that no other value covers: status()
+};
+
+// The enumerator's name: "ring". "code 99" for other numbers.
+std::string to_string(ErrorCode code);
+
+// The code of a status that an HSA call has returned.
+ErrorCode code_of(hsa_status_t status) noexcept;
+
+// True for memory, ring, kernargs, timeline, signals and limit: the same call may succeed later.
+constexpr bool is_exhausted(ErrorCode code) noexcept {
+  return code >= ErrorCode::memory && code <= ErrorCode::limit;
+}
+
 struct ErrorFacts {
+  ErrorCode code;
   hsa_status_t status = HSA_STATUS_ERROR;  // status returned by HSA, or the closest one
   // the function that failed: "hsa_queue_create", "Program::kernel"
   std::string call;
@@ -31,6 +69,7 @@ class Error : public std::runtime_error {
  public:
   explicit Error(ErrorFacts facts);
 
+  ErrorCode code() const noexcept { return facts_->code; }
   hsa_status_t status() const noexcept { return facts_->status; }
   const std::string& call() const noexcept { return facts_->call; }
   const std::string& asked() const noexcept { return facts_->asked; }

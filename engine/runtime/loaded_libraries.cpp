@@ -97,7 +97,8 @@ void require_one_rocr(const char* call) {
   std::vector<std::string> files;
   dl_iterate_phdr(&add_rocr, &files);
   if (files.size() <= 1) return;
-  throw Error({.status = HSA_STATUS_ERROR_INVALID_RUNTIME_STATE,
+  throw Error({.code = ErrorCode::unavailable,
+               .status = HSA_STATUS_ERROR_INVALID_RUNTIME_STATE,
                .call = call,
                .asked = "one HSA runtime (ROCr) in this process",
                .found = fmt::format("{} are loaded: {}", files.size(), fmt::join(files, " and ")),

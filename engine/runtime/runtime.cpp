@@ -34,7 +34,8 @@ Runtime::Runtime() : session_(Session::start()) {
     }
   }
   if (hosts_.empty()) {
-    throw Error({.status = HSA_STATUS_ERROR_INVALID_AGENT,
+    throw Error({.code = ErrorCode::unavailable,
+                 .status = HSA_STATUS_ERROR_INVALID_AGENT,
                  .call = "Runtime",
                  .asked = "the host's agent",
                  .found = fmt::format("none among {} agents", agents_.size()),
@@ -69,7 +70,8 @@ Agent Runtime::gpu(size_t index) const {
 
 void Runtime::refuse_gpu(std::string asked, std::string found, std::string remedy) const {
   if (gpus_.empty()) remedy = "check that the amdgpu driver sees a GPU, or run under uptempo-vgpu";
-  throw Error({.status = HSA_STATUS_ERROR_INVALID_AGENT,
+  throw Error({.code = ErrorCode::unavailable,
+               .status = HSA_STATUS_ERROR_INVALID_AGENT,
                .call = "Runtime::gpu",
                .asked = std::move(asked),
                .found = std::move(found),

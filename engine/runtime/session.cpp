@@ -58,7 +58,8 @@ Process& process() {
 }
 
 [[noreturn]] void refuse_child(std::string call, std::string asked) {
-  throw Error({.status = HSA_STATUS_ERROR_NOT_INITIALIZED,
+  throw Error({.code = ErrorCode::misuse,
+               .status = HSA_STATUS_ERROR_NOT_INITIALIZED,
                .call = std::move(call),
                .asked = std::move(asked),
                .found = std::string(Session::kParentsReason),
@@ -163,7 +164,8 @@ bool Session::is_parents() noexcept { return process().is_child.load(std::memory
 void Session::refuse_ended(std::string call, std::string asked, std::string_view destroyed,
                            std::string remedy) {
   if (is_parents()) refuse_child(std::move(call), std::move(asked));
-  throw Error({.status = HSA_STATUS_ERROR_NOT_INITIALIZED,
+  throw Error({.code = ErrorCode::misuse,
+               .status = HSA_STATUS_ERROR_NOT_INITIALIZED,
                .call = std::move(call),
                .asked = std::move(asked),
                .found = fmt::format("the Runtime was destroyed, and {} with it", destroyed),
@@ -174,7 +176,8 @@ std::shared_ptr<Session> Session::current() {
   std::shared_ptr<Session> session = running();
   if (!session) {
     if (is_parents()) refuse_child("uptempo", "an object that needs a Runtime");
-    throw Error({.status = HSA_STATUS_ERROR_NOT_INITIALIZED,
+    throw Error({.code = ErrorCode::misuse,
+                 .status = HSA_STATUS_ERROR_NOT_INITIALIZED,
                  .call = "uptempo",
                  .asked = "an object that needs a Runtime",
                  .found = "no Runtime exists",
@@ -198,7 +201,8 @@ std::shared_ptr<Session> Session::start() {
           },
           &Session::leave_to_parent);
   if (kHandlers != 0)
-    throw Error({.status = HSA_STATUS_ERROR_OUT_OF_RESOURCES,
+    throw Error({.code = ErrorCode::memory,
+                 .status = HSA_STATUS_ERROR_OUT_OF_RESOURCES,
                  .call = "pthread_atfork",
                  .asked = "handlers that end the session in the child of a fork",
                  .found = "no memory",
@@ -214,14 +218,16 @@ std::shared_ptr<Session> Session::start() {
       process().fault_reported = false;
     }
     if (process().gpu_lost)
-      throw Error({.status = MemoryFault::kLost,
+      throw Error({.code = ErrorCode::device_lost,
+                   .status = MemoryFault::kLost,
                    .call = "Runtime",
                    .asked = "another Runtime after the loss of a GPU",
                    .found = "the driver keeps the queues of this process on that GPU stopped",
                    .remedy = "continue in a new process"});
     // ROCr's VMFaultHandler does not wait for a second fault, so waits could block for ever.
     if (process().fault_reported)
-      throw Error({.call = "Runtime",
+      throw Error({.code = ErrorCode::device_lost,
+                   .call = "Runtime",
                    .asked = "another Runtime after a GPU memory fault",
                    .found = "ROCr reports one memory fault until it is shut down, and it is still "
                             "initialised: another library uses it, or it is ROCr 6.1, which fails "
@@ -231,13 +237,15 @@ std::shared_ptr<Session> Session::start() {
   if (const hsa_status_t status = hsa_init(); status != HSA_STATUS_SUCCESS) {
     // ROCr 6.4's thunk keeps its topology when it cannot disable debugging (hsaKmtRuntimeDisable).
     if (process().sessions > 0)
-      throw Error({.status = status,
+      throw Error({.code = ErrorCode::unavailable,
+                   .status = status,
                    .call = "hsa_init",
                    .asked = "the HSA runtime, a second time in this process",
                    .found = "it does not start again; ROCr 6.4 cannot on a driver without "
                             "RUNTIME_ENABLE, that is before KFD 1.13 (Linux 6.5)",
                    .remedy = "keep one Runtime until the process ends, or use a newer kernel"});
-    throw Error({.status = status,
+    throw Error({.code = ErrorCode::unavailable,
+                 .status = status,
                  .call = "hsa_init",
                  .asked = "the HSA runtime",
                  .found = "it does not start; usually /dev/kfd is missing or not accessible",

@@ -35,7 +35,8 @@ hsa_signal_t create(hsa_signal_value_t initial, SignalKind kind) {
 
 [[noreturn]] void refuse(const char* what_ran_out) {
   const SignalUse use = signal_use();
-  throw Error({.status = HSA_STATUS_ERROR_OUT_OF_RESOURCES,
+  throw Error({.code = ErrorCode::signals,
+               .status = HSA_STATUS_ERROR_OUT_OF_RESOURCES,
                .call = "Signal",
                .asked = "an interrupt signal",
                .found = fmt::format(

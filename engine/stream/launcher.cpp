@@ -189,7 +189,8 @@ void LauncherCore::count_miss() const noexcept { count(&CounterBlock::argument_m
 void LauncherCore::refuse_stream(const Stream& stream) const {
   stream.require_here("Launcher::launch");
   throw Error(
-      {.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
+      {.code = ErrorCode::argument,
+       .status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
        .call = "Launcher::launch",
        .asked = fmt::format("kernel '{}' on a stream", kernel_->name),
        .found = "the stream belongs to other Streams than the Launcher",

@@ -232,7 +232,8 @@ namespace {
 
 void refuse_null(hsa_signal_t signal, const char* call, const char* asked) {
   if (signal.handle != 0) return;
-  throw Error({.status = HSA_STATUS_ERROR_INVALID_SIGNAL,
+  throw Error({.code = ErrorCode::argument,
+               .status = HSA_STATUS_ERROR_INVALID_SIGNAL,
                .call = call,
                .asked = asked,
                .found = "the null signal, which is the handle of a Signal that was moved from or "
@@ -309,7 +310,8 @@ uint64_t TimedEvent::ns() const {
   const std::optional<uint64_t> ns = time_->ns();
   if (ns == uint64_t{0}) detail::throw_no_times("TimedEvent::ns", "the time of an event");
   if (ns && is_complete) return *ns;
-  throw Error({.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
+  throw Error({.code = ErrorCode::misuse,
+               .status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
                .call = "TimedEvent::ns",
                .asked = "the time of an event",
                .found = is_complete ? "it was never recorded" : "it is not complete",

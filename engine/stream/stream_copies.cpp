@@ -57,7 +57,8 @@ size_t extent(size_t pitch, const CopyRows& rows) noexcept {
 }
 
 [[noreturn]] void refuse(std::string asked, std::string found, std::string remedy) {
-  throw Error({.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
+  throw Error({.code = ErrorCode::argument,
+               .status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
                .call = "Stream::copy",
                .asked = std::move(asked),
                .found = std::move(found),
@@ -134,7 +135,8 @@ void Stream::expect_kernel(const Transfer& transfer) {
   if (!queue_->failed()) return;
   const Failure failure = queue_->timeline().failure();
   throw Error(
-      {.status = failure.status,
+      {.code = failure.code(),
+       .status = failure.status,
        .call = "Stream::copy",
        .asked = transfer.text(),
        .found = failure.text,

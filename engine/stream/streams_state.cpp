@@ -20,7 +20,8 @@ static_assert(static_cast<int>(StreamPriority::low) == HSA_AMD_QUEUE_PRIORITY_LO
 
 const StreamsOptions& checked(const StreamsOptions& options) {
   const auto refuse = [](const char* asked, const char* found) {
-    throw Error({.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
+    throw Error({.code = ErrorCode::argument,
+                 .status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
                  .call = "Streams",
                  .asked = asked,
                  .found = found,
@@ -154,7 +155,8 @@ StreamQueue* StreamsState::try_join_own(const StreamOptions& options) {
     return member->queue.get();
   }
   if (own < options_.own_queues) return nullptr;
-  throw Error({.status = HSA_STATUS_ERROR_OUT_OF_RESOURCES,
+  throw Error({.code = ErrorCode::limit,
+               .status = HSA_STATUS_ERROR_OUT_OF_RESOURCES,
                .call = "Stream::after",
                .asked = "a wait for an action of the host",
                .found = fmt::format(

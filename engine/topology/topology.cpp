@@ -20,7 +20,8 @@ namespace {
 using detail::contents_of;
 
 [[noreturn]] void unreadable(const std::string& file, std::string why) {
-  throw Error({.status = HSA_STATUS_ERROR_OUT_OF_RESOURCES,
+  throw Error({.code = ErrorCode::unavailable,
+               .status = HSA_STATUS_ERROR_OUT_OF_RESOURCES,
                .call = "read_gpu_topology",
                .asked = "the driver's topology",
                .found = fmt::format("{}: {}", file, std::move(why)),

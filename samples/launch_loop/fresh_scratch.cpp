@@ -58,7 +58,8 @@ void FreshScratch::finish() {
       hsa_signal_wait_scacquire(arrival.copied, HSA_SIGNAL_CONDITION_LT, 1, UINT64_MAX,
                                 HSA_WAIT_STATE_BLOCKED);
     if (aql::load_acquire(arrival.copied) < 0)
-      throw Error({.call = "hsa_amd_memory_async_copy",
+      throw Error({.code = uptempo::ErrorCode::failed,
+                   .call = "hsa_amd_memory_async_copy",
                    .asked = "a copy of a device array to the host",
                    .found = "the copy engine reported a failure",
                    .remedy = "check that both ranges are mapped for this GPU"});

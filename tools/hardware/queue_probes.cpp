@@ -58,7 +58,8 @@ bool passes_running_kernel(const Agent& gpu) {
   RawQueue queue(gpu, kRing);
   const auto require = [](bool holds, const char* found) {
     if (!holds)
-      throw Error({.status = HSA_STATUS_ERROR,
+      throw Error({.code = ErrorCode::failed,
+                   .status = HSA_STATUS_ERROR,
                    .call = "read-index",
                    .asked = "a kernel that polls a word of host memory",
                    .found = found,

@@ -79,7 +79,8 @@ struct PacketQueue::State {
     const hsa_status_t status = error.load(std::memory_order_acquire);
     if (status == HSA_STATUS_SUCCESS) return;
     const std::lock_guard lock(mutex);
-    throw Error({.status = status,
+    throw Error({.code = ErrorCode::failed,
+                 .status = status,
                  .call = "PacketQueue",
                  .asked = std::string(what),
                  .found = text,
@@ -87,7 +88,8 @@ struct PacketQueue::State {
   }
   [[noreturn]] void throw_late(std::string_view what) {
     throw Error(
-        {.status = HSA_STATUS_ERROR,
+        {.code = ErrorCode::deadline,
+         .status = HSA_STATUS_ERROR,
          .call = "PacketQueue",
          .asked = std::string(what),
          .found = "it is not complete, and the device has read no further packet for " +
@@ -131,7 +133,8 @@ uint64_t PacketQueue::publish(std::span<const aql::Packet64> packets, std::strin
     const aql::PublishResult result = state_->writer.publish(run, deadline);
     if (!result) {
       state_->require_alive(what);
-      throw Error({.status = HSA_STATUS_ERROR_OUT_OF_RESOURCES,
+      throw Error({.code = ErrorCode::ring,
+                   .status = HSA_STATUS_ERROR_OUT_OF_RESOURCES,
                    .call = "PacketQueue::publish",
                    .asked = fmt::format("{} packets after {} others", run.size(), done),
                    .found = aql::describe(result),
@@ -167,7 +170,8 @@ void PacketQueue::wait(hsa_signal_t signal, std::string_view what, std::chrono::
   // An acquire of our own: a thread sanitizer does not see the one inside ROCr, which is not
   // instrumented.
   if (aql::load_acquire(signal) < 0)
-    throw Error({.status = HSA_STATUS_ERROR,
+    throw Error({.code = ErrorCode::failed,
+                 .status = HSA_STATUS_ERROR,
                  .call = "hsa_amd_memory_async_copy",
                  .asked = std::string(what),
                  .found = "the copy engine reported a failure",

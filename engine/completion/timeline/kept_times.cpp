@@ -5,7 +5,8 @@
 namespace uptempo::detail {
 
 void throw_no_times(const char* call, std::string asked) {
-  throw Error({.status = HSA_STATUS_ERROR,
+  throw Error({.code = ErrorCode::unavailable,
+               .status = HSA_STATUS_ERROR,
                .call = call,
                .asked = std::move(asked),
                .found = "the device has stored none, or its signal has been used again",

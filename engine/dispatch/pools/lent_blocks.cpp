@@ -106,7 +106,8 @@ void LentBlocks::drop(Lending& lending) noexcept { end(place_of(std::exchange(le
 void LentBlocks::refuse(std::span<const std::byte> block, Lending user) const {
   const uint64_t value = places_[place_of(user)].value;
   throw Error(
-      {.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
+      {.code = ErrorCode::misuse,
+       .status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
        .call = "BatchSubmitter::dispatch_at",
        .asked =
            fmt::format("the kernarg block of {} bytes at {}", block.size(), fmt::ptr(block.data())),

@@ -13,7 +13,8 @@ namespace {
 
 void require_at_most(uint32_t most, uint32_t asked, const char* kind, const char* remedy) {
   if (asked <= most) return;
-  throw Error({.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
+  throw Error({.code = ErrorCode::argument,
+               .status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
                .call = "Queue",
                .asked = fmt::format("{} {} signals", asked, kind),
                .found = fmt::format("a queue has at most {}", most),

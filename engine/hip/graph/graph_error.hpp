@@ -10,7 +10,8 @@ namespace uptempo::hip {
 
 // `asked`: the node, or the part of it that is refused.
 [[noreturn]] inline void refuse_import(std::string asked, std::string found, std::string remedy) {
-  throw Error({.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
+  throw Error({.code = ErrorCode::argument,
+               .status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
                .call = "hip::import",
                .asked = std::move(asked),
                .found = std::move(found),

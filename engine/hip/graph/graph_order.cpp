@@ -27,7 +27,8 @@ std::vector<size_t> topological(std::span<const GraphVertex> vertices) {
     for (const size_t v : followers[order[i]])
       if (--missing[v] == 0) order.push_back(v);
   if (order.size() != vertices.size())
-    throw Error({.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
+    throw Error({.code = ErrorCode::argument,
+                 .status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
                  .call = "hip::import",
                  .asked = fmt::format("a graph of {} nodes", vertices.size()),
                  .found = fmt::format("{} of them depend on one another in a cycle",

@@ -56,7 +56,8 @@ void CopyLane::check_failed() {
   if (!timeline_.failed()) return;
   const Failure failure = timeline_.failure();
   throw Error(
-      {.status = failure.status,
+      {.code = failure.code(),
+       .status = failure.status,
        .call = "Stream::copy",
        .asked = fmt::format("a copy {}", options_.name),
        .found = failure.text,
@@ -93,7 +94,8 @@ void CopyLane::wait_for_room(std::unique_lock<std::mutex>& lock, Waiter& waiter)
   lock.lock();
   check_failed();
   if (in_time) return;
-  throw Error({.status = HSA_STATUS_ERROR_OUT_OF_RESOURCES,
+  throw Error({.code = ErrorCode::limit,
+               .status = HSA_STATUS_ERROR_OUT_OF_RESOURCES,
                .call = "Stream::copy",
                .asked = fmt::format("a copy {}", options_.name),
                .found = fmt::format(

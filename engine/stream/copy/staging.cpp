@@ -21,7 +21,8 @@ constexpr size_t kMostPieces = 65'536;
 Staging::Staging(const Agent* gpu, size_t size_bytes, size_t piece_bytes)
     : piece_bytes_(piece_bytes) {
   const auto refuse = [&](std::string found, const char* remedy) {
-    throw Error({.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
+    throw Error({.code = ErrorCode::argument,
+                 .status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
                  .call = "Streams",
                  .asked = fmt::format("staging memory of {} bytes in pieces of {}", size_bytes,
                                       piece_bytes),

@@ -163,7 +163,8 @@ Staging::Chunk Transfers::take_staging(size_t bytes) {
     // If there is nothing to wait for, another thread is about to start its copy, or it was lost.
     if (waiter.wait(all.unfinished().value_or(Completion()))) continue;
     throw Error(
-        {.status = HSA_STATUS_ERROR_OUT_OF_RESOURCES,
+        {.code = ErrorCode::limit,
+         .status = HSA_STATUS_ERROR_OUT_OF_RESOURCES,
          .call = "Stream::copy",
          .asked = fmt::format("{} bytes of staging memory for a copy of pageable memory", bytes),
          .found = fmt::format("{} pieces of {} bytes, all in use by unfinished copies",
@@ -180,7 +181,8 @@ void Transfers::await_users(const std::byte* data, size_t bytes, RetiredList::Us
     close_epochs_();
     const bool has_failed = timeline_of(*last)->failed() && !is_done(*last);
     if (has_failed || !waiter.wait(*last)) {
-      throw Error({.status = HSA_STATUS_ERROR,
+      throw Error({.code = has_failed ? ErrorCode::failed : ErrorCode::deadline,
+                   .status = HSA_STATUS_ERROR,
                    .call = "Stream::copy",
                    .asked = fmt::format("a copy of {} bytes of pageable memory at {}", bytes,
                                         fmt::ptr(data)),
@@ -194,7 +196,8 @@ void Transfers::await_users(const std::byte* data, size_t bytes, RetiredList::Us
 
 void Transfers::refuse_access(const CopyRange& range, const std::string& asked) const {
   throw Error(
-      {.status = HSA_STATUS_ERROR_INVALID_AGENT,
+      {.code = ErrorCode::argument,
+       .status = HSA_STATUS_ERROR_INVALID_AGENT,
        .call = "Stream::copy",
        .asked = asked,
        .found = fmt::format("{} may not access the memory of {} at {}", name_and_node(*agent_),

@@ -58,7 +58,8 @@ std::string set_cu_mask(hsa_queue_t* queue, const Agent& agent,
   // ROCr also drops the bits beyond the last compute unit.
   check(hsa_amd_queue_cu_get_mask(queue, bits, used.data()), "hsa_amd_queue_cu_get_mask", text);
   if (std::ranges::all_of(used, [](uint32_t word) { return word == 0; }))
-    throw Error({.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
+    throw Error({.code = ErrorCode::argument,
+                 .status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
                  .call = "hsa_amd_queue_cu_set_mask",
                  .asked = text,
                  .found = reduced ? "HSA_CU_MASK disables all of these compute units"

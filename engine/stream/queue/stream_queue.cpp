@@ -26,7 +26,8 @@ constexpr aql::HeaderFlags kInBetween{Barrier::off, FenceScope::agent, FenceScop
 StreamQueueOptions checked(StreamQueueOptions options) {
   if (!options.cu_mask.empty() &&
       std::ranges::all_of(options.cu_mask, [](uint32_t word) { return word == 0; })) {
-    throw Error({.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
+    throw Error({.code = ErrorCode::argument,
+                 .status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
                  .call = "Stream",
                  .asked = "a compute-unit mask with no bit set",
                  .found = "kernels need at least one compute unit",
@@ -71,7 +72,8 @@ LaunchReservation StreamQueue::reserve(const KernelInfo& kernel, const LaunchGri
                              .shape = &shapes_.of(kernel, on.grid),
                              .site = on.site};
   if (reserved.shape->block_bytes > kernargs_.slab_bytes()) [[unlikely]]
-    throw Error({.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
+    throw Error({.code = ErrorCode::argument,
+                 .status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
                  .call = "Stream::launch",
                  .asked = fmt::format("kernel '{}', whose arguments take {} bytes", kernel.name,
                                       reserved.shape->block_bytes),
@@ -116,16 +118,17 @@ aql::Slots StreamQueue::reserve_slots(std::unique_lock<std::mutex>& lock, bool c
 void StreamQueue::throw_short() const {
   const std::string pending = fmt::format("{} epochs are unfinished", timeline_.pending());
   if (!timeline_.has_room())
-    throw_exhausted("place on the timeline", fmt::format("{} epochs", timeline_.capacity()),
-                    pending);
+    throw_exhausted(ErrorCode::timeline, "place on the timeline",
+                    fmt::format("{} epochs", timeline_.capacity()), pending);
   if (!signals_.has(SignalKind::interrupt))
-    throw_exhausted("completion signal",
+    throw_exhausted(ErrorCode::signals, "completion signal",
                     fmt::format("{} signals", signals_.size(SignalKind::interrupt)),
                     fmt::format("{}, and other queues still use the rest", pending));
   const aql::Room room = writer_->room();
   if (room.free < (open_holds_ ? 2u : 1u))
-    throw_exhausted("slot in the ring", fmt::format("{} slots", room.ring_size), "all are in use");
-  throw_exhausted("kernarg slab",
+    throw_exhausted(ErrorCode::ring, "slot in the ring", fmt::format("{} slots", room.ring_size),
+                    "all are in use");
+  throw_exhausted(ErrorCode::kernargs, "kernarg slab",
                   fmt::format("{} slabs of {} bytes", kernargs_.slabs(), kernargs_.slab_bytes()),
                   fmt::format("{} are free and {}", kernargs_.free_slabs(), pending));
 }

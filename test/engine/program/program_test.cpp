@@ -496,7 +496,8 @@ TEST_CASE("dynamic LDS arrays follow the static ones, aligned to 16 bytes", "[pr
 }
 
 TEST_CASE("an Error reports its facts as one sentence and one by one", "[runtime]") {
-  const Error error({.status = HSA_STATUS_ERROR_OUT_OF_RESOURCES,
+  const Error error({.code = ErrorCode::memory,
+                     .status = HSA_STATUS_ERROR_OUT_OF_RESOURCES,
                      .call = "hsa_queue_create",
                      .asked = "a queue of 64 packets",
                      .found = "HSA refused",

@@ -9,6 +9,7 @@
 #include <bit>
 #include <cctype>
 #include <cstdlib>
+#include <filesystem>
 #include <numeric>
 #include <optional>
 #include <span>
@@ -16,6 +17,7 @@
 #include <vector>
 
 #include <uptempo/topology/topology.hpp>
+#include "test/engine/error_code.hpp"
 #include "test/support/catch.hpp"
 #include "test/support/errors.hpp"
 #include "test/support/on_device.hpp"
@@ -167,6 +169,18 @@ TEST_CASE_METHOD(OnDevice, "a program lists its kernels and checks argument type
                  "the program has bitonic_sort"));
   CHECK(contains(error_of<Error>([&] { program.kernel<uint32_t*>("bitonic_sort"); }),
                  "1 arguments: the kernel takes 4"));
+}
+
+TEST_CASE_METHOD(OnDevice, "what set-up refuses has a code", "[runtime]") {
+  const Program program{gpu, builtin_kernels::bitonic_sort()};
+  CHECK(test::code_of_error([&] { runtime.gpu(99); }) == "unavailable");
+  CHECK(test::code_of_error([&] { program.kernel<>("merge_sort"); }) == "program");
+  CHECK(test::code_of_error([&] { program.kernel<uint32_t*>("bitonic_sort"); }) == "argument");
+  CHECK(test::code_of_error([&] { Program(gpu, std::filesystem::path("/nonexistent")); }) ==
+        "file");
+  CHECK(test::code_of_error([&] { Program(gpu, std::as_bytes(std::span("no code object"))); }) ==
+        "program");
+  CHECK(test::code_of_error([&] { DeviceBuffer<char>{gpu, size_t{1} << 46}; }) == "memory");
 }
 
 TEST_CASE_METHOD(OnDevice, "the driver's topology can be read without a runtime", "[topology]") {

@@ -71,7 +71,8 @@ class CopyEngine {
     return {.make_lane = [this](std::optional<uint32_t>,
                                 const detail::CopyLaneOptions& options) { return lane(options); },
             .load_kernels = []() -> detail::TransferKernels {
-              throw Error({.status = HSA_STATUS_ERROR_INVALID_CODE_OBJECT,
+              throw Error({.code = ErrorCode::program,
+                           .status = HSA_STATUS_ERROR_INVALID_CODE_OBJECT,
                            .call = "Program",
                            .asked = "kernels",
                            .found = "no code object for a double",
