@@ -31,7 +31,9 @@
 #include <uptempo/fences/fence_plan.hpp>
 #include <uptempo/memory/buffer.hpp>
 #include <uptempo/memory/kernarg_placement.hpp>
+#include <uptempo/program/kernel_object.hpp>
 #include <uptempo/program/kernel_start.hpp>
+#include <uptempo/program/metadata.hpp>
 #include <uptempo/program/program.hpp>
 #include <uptempo/recording/recording.hpp>
 #include <uptempo/recording/recording_file.hpp>

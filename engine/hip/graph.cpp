@@ -247,7 +247,7 @@ class GraphState {
   }
 
   Kernel<Arguments> kernel_of(void* function, Beside beside, PrivateBytes stack) {
-    return Kernel<Arguments>::trusted(kernels_.find(function, beside, stack));
+    return Kernel<Arguments>::of(kernels_.find(function, beside, stack));
   }
 
   // The dispatch of a transfer whose ranges memory_ has accepted.

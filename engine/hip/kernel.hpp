@@ -32,7 +32,6 @@
 // Cost: for set-up; each call reads the code object again. Keep the Kernel.
 #pragma once
 
-#include <array>
 #include <memory>
 #include <span>
 #include <utility>
@@ -58,15 +57,13 @@ template <class... Args>
 Kernel<Args...> kernel(void (*function)(Args...), Beside beside = {}, PrivateBytes stack = {}) {
   // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): HIP identifies it by its address
   auto info = kernel_info(reinterpret_cast<const void*>(function), beside, stack);
-  constexpr std::array<ArgumentType, sizeof...(Args)> types{argument_type<Args>()...};
-  info.arguments.require(types);
-  return Kernel<Args...>::trusted(std::make_shared<const KernelInfo>(std::move(info)));
+  return Kernel<Args...>::of(std::make_shared<const KernelInfo>(std::move(info)));
 }
 
 // A module's kernel, whose arguments are given at run time.
 inline Kernel<Arguments> kernel(hipFunction_t function, Beside beside = {},
                                 PrivateBytes stack = {}) {
-  return Kernel<Arguments>::trusted(
+  return Kernel<Arguments>::of(
       std::make_shared<const KernelInfo>(kernel_info(function, beside, stack)));
 }
 // The same, with the types that the caller will give, which are compared with the metadata.
@@ -74,7 +71,7 @@ inline Kernel<Arguments> kernel(hipFunction_t function, std::span<const Argument
                                 Beside beside = {}, PrivateBytes stack = {}) {
   auto info = kernel_info(function, beside, stack);
   info.arguments.require(types);
-  return Kernel<Arguments>::trusted(std::make_shared<const KernelInfo>(std::move(info)));
+  return Kernel<Arguments>::of(std::make_shared<const KernelInfo>(std::move(info)));
 }
 
 }  // namespace uptempo::hip

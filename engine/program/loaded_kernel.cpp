@@ -112,31 +112,18 @@ ProgramMetadata program_metadata(const CodeObject& object) {
   return metadata;
 }
 
-KernelInfo read_kernel(const Agent& agent, hsa_executable_t executable, const CodeObject& object,
-                       const CodeIdentity& identity, const ProgramMetadata& program,
-                       const KernelMetadata& kernel, PrivateBytes stack, std::string_view call) {
-  ArgumentLayout layout(kernel, program.has_printf);
-  hsa_executable_symbol_t symbol{};
-  const hsa_agent_t handle = agent.handle();
-  check(hsa_executable_get_symbol_by_name(executable, kernel.symbol.c_str(), &handle, &symbol),
-        "hsa_executable_get_symbol_by_name", kernel.symbol);
-  const bool dynamic_stack =
-      kernel.uses_dynamic_stack ||
-      symbol_info<bool>(symbol, HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_DYNAMIC_CALLSTACK, kernel.name);
-  require_stack(kernel.name, dynamic_stack, stack, call);
+KernelInfo info_of(const Agent& agent, const KernelMetadata& kernel, bool has_printf,
+                   const KernelPlace& place, PrivateBytes stack, std::string_view call) {
+  ArgumentLayout layout(kernel, has_printf);
+  require_stack(kernel.name, kernel.uses_dynamic_stack || place.dynamic_stack, stack, call);
   const AgentProperties& limits = agent.properties();
-  return {.code = identity,
+  return {.code = {},
           .name = kernel.name,
-          .agent = handle,
-          .object =
-              symbol_info<uint64_t>(symbol, HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_OBJECT, kernel.name),
-          .reads_packet = kernel_start(object, kernel).packet,
-          .group_segment_size = symbol_info<uint32_t>(
-              symbol, HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_GROUP_SEGMENT_SIZE, kernel.name),
-          .private_segment_size = std::max(
-              stack.per_work_item,
-              symbol_info<uint32_t>(symbol, HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_PRIVATE_SEGMENT_SIZE,
-                                    kernel.name)),
+          .agent = agent.handle(),
+          .object = place.object,
+          .reads_packet = place.reads_packet,
+          .group_segment_size = place.group_segment_size,
+          .private_segment_size = std::max(stack.per_work_item, place.private_segment_size),
           .stack = stack,
           .max_workgroup_size = std::min(kernel.max_workgroup_size, limits.max_workgroup_size),
           .required_workgroup_size = {kernel.required_workgroup_size[0],
@@ -147,6 +134,28 @@ KernelInfo read_kernel(const Agent& agent, hsa_executable_t executable, const Co
           .whole_workgroups = kernel.whole_workgroups,
           .max_group_segment_size = limits.group_segment_bytes,
           .arguments = std::move(layout)};
+}
+
+KernelInfo read_kernel(const Agent& agent, hsa_executable_t executable, const CodeObject& object,
+                       const CodeIdentity& identity, const ProgramMetadata& program,
+                       const KernelMetadata& kernel, PrivateBytes stack, std::string_view call) {
+  hsa_executable_symbol_t symbol{};
+  const hsa_agent_t handle = agent.handle();
+  check(hsa_executable_get_symbol_by_name(executable, kernel.symbol.c_str(), &handle, &symbol),
+        "hsa_executable_get_symbol_by_name", kernel.symbol);
+  const KernelPlace place{
+      .object =
+          symbol_info<uint64_t>(symbol, HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_OBJECT, kernel.name),
+      .reads_packet = kernel_start(object, kernel).packet,
+      .dynamic_stack = symbol_info<bool>(
+          symbol, HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_DYNAMIC_CALLSTACK, kernel.name),
+      .group_segment_size = symbol_info<uint32_t>(
+          symbol, HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_GROUP_SEGMENT_SIZE, kernel.name),
+      .private_segment_size = symbol_info<uint32_t>(
+          symbol, HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_PRIVATE_SEGMENT_SIZE, kernel.name)};
+  KernelInfo info = info_of(agent, kernel, program.has_printf, place, stack, call);
+  info.code = identity;
+  return info;
 }
 
 }  // namespace uptempo

@@ -12,6 +12,7 @@
 
 #include <hsa/hsa.h>
 
+#include <cstdint>
 #include <string_view>
 
 #include <uptempo/program/code_object.hpp>
@@ -35,6 +36,20 @@ ProgramMetadata program_metadata(const CodeObject& object);
 // Reads the kernel's descriptor; `origin` stays empty. Throws Error if the code object has no such
 // symbol, or if the descriptor or the kernel's code is not where it must be.
 KernelStart kernel_start(const CodeObject& object, const KernelMetadata& kernel);
+
+// What the loaded code says of a kernel.
+struct KernelPlace {
+  uint64_t object = 0;  // address of the descriptor on the device
+  bool reads_packet = true;
+  bool dynamic_stack = false;
+  uint32_t group_segment_size = 0;
+  uint32_t private_segment_size = 0;
+};
+
+// Returns the properties of a kernel, but not the identity of its code. Throws Error as
+// read_kernel().
+KernelInfo info_of(const Agent& agent, const KernelMetadata& kernel, bool has_printf,
+                   const KernelPlace& place, PrivateBytes stack, std::string_view call);
 
 // Returns the properties of one of `program`'s kernels, loaded in this executable. Throws Error,
 // with `call` as the failed call, for hidden arguments that are not supported, and for a dynamic

@@ -6,6 +6,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include <uptempo/program/kernel_names.hpp>
 #include <uptempo/runtime/error.hpp>
 
 namespace uptempo {
@@ -174,6 +175,8 @@ KernelMetadata read_kernel(const json& entry, size_t number_of_kernel) {
   kernel.symbol = map.text(".symbol");
   kernel.kernarg_size = map.number(".kernarg_segment_size");
   kernel.kernarg_alignment = map.number(".kernarg_segment_align");
+  kernel.group_segment_size = map.number(".group_segment_fixed_size");
+  kernel.private_segment_size = map.number(".private_segment_fixed_size");
   kernel.max_workgroup_size = map.number(".max_flat_workgroup_size");
   if (const json* dynamic = map.find(".uses_dynamic_stack")) {
     if (!dynamic->is_boolean())
@@ -227,7 +230,40 @@ ProgramMetadata read_metadata(std::span<const std::byte> message_pack) {
     if (!has_explicit_arguments(kernel) && !others_allow) kernel.whole_workgroups = true;
   if (const json* printf = map.find("amdhsa.printf"))
     program.has_printf = printf->is_array() && !printf->empty();
+  // Version 3 reserves the buffer in every kernel.
+  if (!program.has_printf)
+    for (KernelMetadata& kernel : program.kernels)
+      for (ArgumentMetadata& argument : kernel.arguments)
+        if (argument.kind == ArgumentKind::hidden_printf_buffer)
+          argument.kind = ArgumentKind::hidden_none;
   return program;
+}
+
+const KernelMetadata& ProgramMetadata::kernel(std::string_view name, std::string_view call) const {
+  std::vector<std::string> symbols;
+  symbols.reserve(kernels.size());
+  for (const KernelMetadata& each : kernels) symbols.push_back(each.name);
+  const std::vector<size_t> found = kernels_named(name, symbols);
+  if (found.size() == 1) return kernels[found.front()];
+  std::string listed;
+  const auto list = [&](const std::string& symbol) {
+    const std::string cpp = cpp_name(symbol);
+    listed += fmt::format("{}{}", listed.empty() ? "" : ", ", symbol);
+    if (cpp != symbol) listed += fmt::format(" ({})", cpp);
+  };
+  if (found.empty()) {
+    std::ranges::for_each(symbols, list);
+  } else {
+    for (const size_t i : found) list(symbols[i]);
+  }
+  throw Error({.code = ErrorCode::program,
+               .status = HSA_STATUS_ERROR_INVALID_SYMBOL_NAME,
+               .call = std::string(call),
+               .asked = fmt::format("kernel '{}'", name),
+               .found = found.empty() ? fmt::format("the program has {}", listed)
+                                      : fmt::format("several have this name: {}", listed),
+               .remedy = found.empty() ? "ask for one of these"
+                                       : "add the parameters as listed, or use the symbol"});
 }
 
 void drop_host_calls(KernelMetadata& kernel) {

@@ -1,4 +1,6 @@
-// Kernel metadata of a code object: NT_AMDGPU_METADATA, a MessagePack map.
+// Kernel metadata of a code object: NT_AMDGPU_METADATA, a MessagePack map. Program reads it itself;
+// for kernels that the caller has loaded (kernel_object.hpp), the caller passes the bytes, or fills
+// a KernelMetadata.
 //
 // Thread safety: pure functions.
 // Source: LLVM AMDGPU User Guide, "Code Object V3 Metadata" to "V5".
@@ -8,6 +10,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace uptempo {
@@ -45,7 +48,7 @@ constexpr bool is_hidden(ArgumentKind kind) noexcept { return kind >= ArgumentKi
 
 struct ArgumentMetadata {
   ArgumentKind kind = ArgumentKind::by_value;
-  std::string kind_name;  // spelling in the metadata
+  std::string kind_name;  // spelling in the metadata, for errors
   uint32_t offset = 0;    // bytes from the start of the kernarg block
   uint32_t size = 0;      // bytes
   std::string name;       // the source's name; empty if the compiler did not keep it
@@ -53,10 +56,12 @@ struct ArgumentMetadata {
 };
 
 struct KernelMetadata {
-  std::string name;    // "bitonic_sort"
-  std::string symbol;  // "bitonic_sort.kd"
-  uint32_t kernarg_size = 0;
-  uint32_t kernarg_alignment = 0;
+  std::string name;                                 // "bitonic_sort"
+  std::string symbol;                               // "bitonic_sort.kd"
+  uint32_t kernarg_size = 0;                        // bytes
+  uint32_t kernarg_alignment = 0;                   // bytes; 0: not known
+  uint32_t group_segment_size = 0;                  // static, bytes per workgroup
+  uint32_t private_segment_size = 0;                // static, bytes per work-item
   uint32_t max_workgroup_size = 0;                  // work-items
   uint32_t required_workgroup_size[3] = {0, 0, 0};  // reqd_work_group_size; 0: any
   uint32_t max_workgroups[3] = {0, 0, 0};           // amdgpu_max_num_work_groups; 0: any
@@ -71,10 +76,15 @@ struct KernelMetadata {
 struct ProgramMetadata {
   std::vector<KernelMetadata> kernels;
   bool has_printf = false;  // amdhsa.printf lists formats
+
+  // The kernel of this name, as for Program::kernel(). Throws Error, which lists the kernels.
+  const KernelMetadata& kernel(std::string_view name,
+                               std::string_view call = "ProgramMetadata::kernel") const;
 };
 
-// Throws Error if the bytes are not such a map, a kind of argument is unknown, or an argument lies
-// outside its block.
+// Reads the contents (descriptor) of the note. A buffer for printf that no format uses becomes
+// hidden_none. Throws Error if the bytes are not such a map, a kind of argument is unknown, or an
+// argument lies outside its block.
 ProgramMetadata read_metadata(std::span<const std::byte> message_pack);
 
 // Makes hostcall buffer and device heap hidden_none: for a kernel that cannot call the host

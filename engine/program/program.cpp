@@ -139,32 +139,7 @@ Kernel<Arguments> Program::kernel(std::string_view name, std::span<const Argumen
                                   PrivateBytes stack) const {
   std::shared_ptr<const KernelInfo> info = kernel_info(name, stack);
   info->arguments.require(types);
-  return Kernel<Arguments>(std::move(info));
-}
-
-size_t Program::find_kernel(std::string_view name) const {
-  const std::vector<std::string> symbols = kernel_names();
-  const std::vector<size_t> found = kernels_named(name, symbols);
-  if (found.size() == 1) return found.front();
-  std::string listed;
-  const auto list = [&](const std::string& symbol) {
-    const std::string cpp = cpp_name(symbol);
-    listed += fmt::format("{}{}", listed.empty() ? "" : ", ", symbol);
-    if (cpp != symbol) listed += fmt::format(" ({})", cpp);
-  };
-  if (found.empty()) {
-    std::ranges::for_each(symbols, list);
-  } else {
-    for (const size_t i : found) list(symbols[i]);
-  }
-  throw Error({.code = ErrorCode::program,
-               .status = HSA_STATUS_ERROR_INVALID_SYMBOL_NAME,
-               .call = "Program::kernel",
-               .asked = fmt::format("kernel '{}'", name),
-               .found = found.empty() ? fmt::format("the program has {}", listed)
-                                      : fmt::format("several have this name: {}", listed),
-               .remedy = found.empty() ? "ask for one of these"
-                                       : "add the parameters as listed, or use the symbol"});
+  return Kernel<Arguments>::of(std::move(info));
 }
 
 std::shared_ptr<const KernelInfo> Program::kernel_info(std::string_view name,
@@ -182,20 +157,57 @@ std::shared_ptr<const KernelInfo> Program::kernel_info(std::string_view name,
   };
   if (const KernelInfo* const kernel = requested(name)) return share(*kernel);
 
-  const KernelMetadata* const metadata = &program.metadata.kernels[find_kernel(name)];
-  if (const KernelInfo* const kernel = requested(metadata->name)) return share(*kernel);
+  const KernelMetadata& metadata = program.metadata.kernel(name, "Program::kernel");
+  if (const KernelInfo* const kernel = requested(metadata.name)) return share(*kernel);
   if (!program.executable.alive())
     Session::refuse_ended("Program::kernel", fmt::format("kernel '{}'", name), "the loaded code",
                           "make a new Runtime and a new Program");
   program.kernels.push_back(read_kernel(program.agent, {program.executable.handle()},
                                         program.object, program.identity, program.metadata,
-                                        *metadata, stack, "Program::kernel"));
+                                        metadata, stack, "Program::kernel"));
   const KernelInfo& added = program.kernels.back();
   detail::KernelNames::of_process().add(added.object, added.name, &program);
   return share(added);
 }
 
 void require_agent(const KernelInfo& kernel, hsa_agent_t agent) {
+  DeviceGlobal Program::global(std::string_view name) const {
+    const Loaded& program = *loaded_;
+    const std::string symbol(name);
+    const std::string asked = fmt::format("variable '{}'", name);
+    if (!program.executable.alive())
+      Session::refuse_ended("Program::global", asked, "the loaded code",
+                            "make a new Runtime and a new Program");
+    const auto refuse = [&](const char* found) {
+      throw Error({.code = ErrorCode::program,
+                   .status = HSA_STATUS_ERROR_INVALID_SYMBOL_NAME,
+                   .call = "Program::global",
+                   .asked = asked,
+                   .found = found,
+                   .remedy =
+                       "pass the symbol of a variable (llvm-readelf --symbols lists them); in "
+                       "HIP, declare it __device__, not static, and use it in a kernel"});
+    };
+    const hsa_executable_t executable{program.executable.handle()};
+    const hsa_agent_t agent = program.agent.handle();
+    hsa_executable_symbol_t found{};
+    const hsa_status_t status =
+        hsa_executable_get_symbol_by_name(executable, symbol.c_str(), &agent, &found);
+    if (status == HSA_STATUS_ERROR_INVALID_SYMBOL_NAME) refuse("the program has no such symbol");
+    check(status, "hsa_executable_get_symbol_by_name", asked);
+    const auto read = [&](hsa_executable_symbol_info_t attribute, auto value) {
+      check(hsa_executable_symbol_get_info(found, attribute, &value),
+            "hsa_executable_symbol_get_info", asked);
+      return value;
+    };
+    if (read(HSA_EXECUTABLE_SYMBOL_INFO_TYPE, hsa_symbol_kind_t{}) != HSA_SYMBOL_KIND_VARIABLE)
+      refuse("a kernel has this name");
+    const uint64_t address = read(HSA_EXECUTABLE_SYMBOL_INFO_VARIABLE_ADDRESS, uint64_t{});
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): HSA gives the address as a number
+    return {.address = reinterpret_cast<void*>(address),
+            .size_bytes = read(HSA_EXECUTABLE_SYMBOL_INFO_VARIABLE_SIZE, uint32_t{})};
+  }
+
   if (kernel.agent.handle == agent.handle || kernel.agent.handle == 0 || agent.handle == 0) return;
   throw Error({.code = ErrorCode::argument,
                .status = HSA_STATUS_ERROR_INVALID_AGENT,

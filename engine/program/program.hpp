@@ -104,7 +104,7 @@ struct PrivateBytes {
 // Properties of a kernel that a dispatch needs.
 struct KernelInfo {
   detail::KernelIdentity identity{};
-  CodeIdentity code{};  // for trusted(): what its loader knows
+  CodeIdentity code{};  // unknown for a kernel that the caller has loaded
   std::string name;
   // The agent for which it is loaded. Queues of other agents refuse it. 0: unknown to its loader.
   hsa_agent_t agent{0};
@@ -138,12 +138,20 @@ class Kernel {
   // Keeps the code loaded.
   const std::shared_ptr<const KernelInfo>& shared_info() const noexcept { return info_; }
 
-  // Wraps a kernel that the caller has loaded by other means. The caller guarantees its argument
-  // types.
-  static Kernel trusted(std::shared_ptr<const KernelInfo> info) { return Kernel(std::move(info)); }
+  // The kernel with these properties: those of another Kernel, of Program::kernel_info(), or of a
+  // kernel that the caller has loaded (kernel_object.hpp). Throws Error if the argument types do
+  // not match.
+  static Kernel of(std::shared_ptr<const KernelInfo> info) {
+    if constexpr (detail::kAtRunTime<Args...>) {
+      static_assert(sizeof...(Args) == 1, "Arguments are all arguments of a kernel");
+    } else {
+      constexpr std::array<ArgumentType, sizeof...(Args)> types{argument_type<Args>()...};
+      info->arguments.require(types);
+    }
+    return Kernel(std::move(info));
+  }
 
  private:
-  friend class Program;
   explicit Kernel(std::shared_ptr<const KernelInfo> info) : info_(std::move(info)) {}
   std::shared_ptr<const KernelInfo> info_;
 };
@@ -202,22 +210,22 @@ class Program {
   // dynamic stack. Throws Error; see above.
   template <class... Args>
   Kernel<Args...> kernel(std::string_view name, PrivateBytes stack = {}) const {
-    std::shared_ptr<const KernelInfo> info = kernel_info(name, stack);
-    if constexpr (detail::kAtRunTime<Args...>) {
-      static_assert(sizeof...(Args) == 1, "Arguments are all arguments of a kernel");
-    } else {
-      constexpr std::array<ArgumentType, sizeof...(Args)> types{argument_type<Args>()...};
-      info->arguments.require(types);
-    }
-    return Kernel<Args...>(std::move(info));
+    return Kernel<Args...>::of(kernel_info(name, stack));
   }
   // A kernel whose arguments are given at run time, with the types that the caller will give. Also
   // throws Error if they do not match. Element and alignment are compared where the type has them.
   Kernel<Arguments> kernel(std::string_view name, std::span<const ArgumentType> types,
                            PrivateBytes stack = {}) const;
   // As kernel(), without a check of the argument types.
-  std::shared_ptr<const KernelInfo> kernel_info(std::string_view name,
-                                                PrivateBytes stack = {}) const;
+  std::shared_ptr<const KernelInfo> kernel_info(
+      std::string_view name,
+      // A variable of a program: `__device__` in HIP, `global` outside of functions in OpenCL C.
+      struct DeviceGlobal {
+        void* address = nullptr;  // on the device, for kernels and copies (CopyTarget::device)
+        size_t size_bytes = 0;
+      };
+
+      PrivateBytes stack = {}) const;
 
   // The kernels' symbols.
   std::vector<std::string> kernel_names() const;
@@ -227,9 +235,11 @@ class Program {
 
  private:
   struct Loaded;
-  // Index in kernel_names(). Throws Error.
-  size_t find_kernel(std::string_view name) const;
   std::shared_ptr<const Loaded> loaded_;
 };
 
 }  // namespace uptempo
+// The variable of this symbol ("table", or mangled as the compiler does it in a namespace). Every
+// Program has its own; it lives as long as the code. The compiler must have kept its symbol.
+// Throws Error for a name that the program does not have, and for a kernel's.
+DeviceGlobal global(std::string_view name) const;

@@ -57,7 +57,7 @@ inline std::shared_ptr<const KernelInfo> info_of(const DoubleKernel& kernel) {
 // A kernel whose explicit arguments are Args.
 template <class... Args>
 Kernel<Args...> kernel_of(const DoubleKernel& kernel) {
-  return Kernel<Args...>::trusted(info_of(kernel));
+  return Kernel<Args...>::of(info_of(kernel));
 }
 
 // A kernel with one explicit argument, a number, followed by hidden arguments in the layout of code

@@ -59,9 +59,9 @@ class RecordingWorld {
   std::unique_ptr<Recording> full_recording() {
     using Scale = Kernel<uint32_t, const float*, float*, uint16_t>;
     using Reduce = Kernel<LocalBytes, float*, LocalBytes, std::array<float, 3>>;
-    const auto scale = Scale::trusted(kernel(0));
-    const auto reduce = Reduce::trusted(kernel(1));
-    const auto empty = Kernel<>::trusted(kernel(2));
+    const auto scale = Scale::of(kernel(0));
+    const auto reduce = Reduce::of(kernel(1));
+    const auto empty = Kernel<>::of(kernel(2));
     float *x = positions_.data(), *f = forces_.data();
     auto made = empty_recording();
     made->dispatch(scale, Grid{512, 4}.by(64, 2), 42u, x, f, uint16_t{7})

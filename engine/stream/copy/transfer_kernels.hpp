@@ -59,7 +59,7 @@ class TransferDispatch {
   template <class... Args>
   TransferDispatch(const Kernel<Args...>& its_kernel, const Grid& its_grid,
                    std::type_identity_t<Args>... args) noexcept
-      : kernel(Kernel<Arguments>::trusted(its_kernel.shared_info())),
+      : kernel(Kernel<Arguments>::of(its_kernel.shared_info())),
         grid(its_grid),
         words_{word(args)...},
         count_(sizeof...(Args)) {}

@@ -364,7 +364,7 @@ TEST_CASE("functions of one name in two shared libraries are those of their own 
   CHECK(libraries[0].function() != libraries[1].function());
   // The second one is loaded by HIP first, so that the order of loading does not decide.
   for (const uint32_t i : {1u, 0u}) {
-    const auto add = Kernel<Arguments>::trusted(
+    const auto add = Kernel<Arguments>::of(
         std::make_shared<const KernelInfo>(hip::kernel_info(libraries[i].function())));
     const uint32_t addend = 10 + i;
     const void* params[] = {&addend};

@@ -347,7 +347,7 @@ TEST_CASE("replays and patches in the steady state allocate nothing and make no 
   const auto recording = bench.recording();
   std::vector<Node<uint32_t>> nodes;
   std::vector<Node<Arguments>> at_run_time;
-  const auto untyped = Kernel<Arguments>::trusted(number_kernel().shared_info());
+  const auto untyped = Kernel<Arguments>::of(number_kernel().shared_info());
   for (uint32_t i = 0; i < 10; ++i) {
     nodes.push_back(recording->dispatch(number_kernel(), Grid{64}, i));
     at_run_time.push_back(recording->dispatch(untyped, Grid{64}, std::as_bytes(std::span(&i, 1))));

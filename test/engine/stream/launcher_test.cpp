@@ -192,7 +192,7 @@ TEST_CASE("arguments given at run time are skipped if they are equal, whatever i
           "[launcher]") {
   World world({}, 1);
   Stream a(world.devices);
-  Launcher step(world.devices, Kernel<Arguments>::trusted(pair_kernel().shared_info()), 8);
+  Launcher step(world.devices, Kernel<Arguments>::of(pair_kernel().shared_info()), 8);
   std::array<uint64_t, 2> packed{};  // number in the low half of the first
   void* params[] = {&packed[0], &packed[1]};
   const Spent spent;

@@ -209,7 +209,7 @@ Rows uptempo_rows(const Workload& workload) {
       batch.dispatch(tally, Grid{Workload::kItems}, tallies, first + i);
   });
   // The same with arguments given at run time, in both forms.
-  const auto any = Kernel<Arguments>::trusted(workload.tally.shared_info());
+  const auto any = Kernel<Arguments>::of(workload.tally.shared_info());
   add("uptempo-dispatch-packed",
       [tallies, any](BatchSubmitter& batch, const Tally&, uint32_t first, uint32_t count) {
         struct {
