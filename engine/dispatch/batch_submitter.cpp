@@ -18,7 +18,8 @@ namespace {
                .status = HSA_STATUS_ERROR_INVALID_SIGNAL,
                .call = call,
                .asked = asked,
-               .found = "an empty Signal: it was moved from, or left to the Runtime",
+               .found = "the null signal, which is the handle of a Signal that was moved from or "
+                        "left to the Runtime",
                .remedy = "pass the Signal that it was moved to, or a new one"});
 }
 
@@ -125,33 +126,34 @@ void BatchSubmitter::raw(const aql::Packet64& packet) {
   batch.publication.put(packet);
 }
 
-void BatchSubmitter::after(const Signal& signal) {
+void BatchSubmitter::after(hsa_signal_t signal, detail::SignalLoan loan) {
   detail::BatchState& batch = state("BatchSubmitter::after");
   (void)batch.queue();
-  if (signal.handle().handle == 0) refuse_empty("BatchSubmitter::after", "a wait for a signal");
+  if (signal.handle == 0) refuse_empty("BatchSubmitter::after", "a wait for a signal");
   // A barrier packet acquires after its wait (HSA Platform System Architecture 1.2, 2.9). Fences
   // are agent-wide, so this acquire serves every later packet.
-  batch.publication.loans.push_back(signal.lend());
+  const bool is_lent = static_cast<bool>(loan);
+  if (is_lent) batch.publication.loans.push_back(std::move(loan));
   try {
     raw(aql::to_packet(aql::BarrierAnd{.flags = {.barrier = aql::Barrier::on,
                                                  .acquire = aql::FenceScope::system,
                                                  .release = aql::FenceScope::none},
-                                       .dependencies = {signal.handle()}}));
+                                       .dependencies = {signal}}));
   } catch (...) {
-    batch.publication.loans.pop_back();
+    if (is_lent) batch.publication.loans.pop_back();
     throw;
   }
 }
 
-void BatchSubmitter::complete_with(const Signal& signal) {
+void BatchSubmitter::complete_with(hsa_signal_t signal, detail::SignalLoan loan) {
   detail::BatchState& batch = state("BatchSubmitter::complete_with");
   detail::BatchQueue& queue = batch.queue();
-  if (signal.handle().handle == 0)
+  if (signal.handle == 0)
     refuse_empty("BatchSubmitter::complete_with", "the completion signal of a batch");
   if (batch.publication.published != 0)
     queue.refuse_more(batch.publication, "another completion signal");
-  batch.publication.loans.push_back(signal.lend());
-  batch.publication.own_signal = signal.handle();
+  if (loan) batch.publication.loans.push_back(std::move(loan));
+  batch.publication.own_signal = signal;
 }
 
 Completion BatchSubmitter::submit(CallSite site) {

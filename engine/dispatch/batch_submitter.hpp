@@ -167,15 +167,19 @@ class BatchSubmitter {
   // that. submit() of the batch that sets it makes it 1 first: to use it again, submit that batch
   // before this one. If the setter's queue fails, the signal never becomes zero, and waits for this
   // batch end by their deadline only. Streams (engine/stream) have events, which fail with their
-  // queue. Throws Error for an empty Signal.
-  void after(const Signal& signal);
+  // queue. Throws Error for an empty Signal. A bare handle, of HSA or another library, must stay
+  // valid until the batch is complete.
+  void after(const Signal& signal) { after(signal.handle(), signal.lend()); }
+  void after(hsa_signal_t signal) { after(signal, detail::SignalLoan()); }
 
   // Uses this signal for the next submission instead of one of the queue's. submit() sets it to 1.
   // The signal must have no other use until every waiting thread has returned from its wait and
   // times() has been read; the Signal may be destroyed before that. Throws Error for an empty
   // Signal, and if the batch is partly published, since its signal is already chosen. submit()
-  // throws Error if an unfinished publication of this queue uses the signal.
-  void complete_with(const Signal& signal);
+  // throws Error if an unfinished publication of this queue uses the signal. A bare handle must stay
+  // valid as long as the signal may have no other use.
+  void complete_with(const Signal& signal) { complete_with(signal.handle(), signal.lend()); }
+  void complete_with(hsa_signal_t signal) { complete_with(signal, detail::SignalLoan()); }
 
   // Publishes the batch. An empty batch with a signal of complete_with() is published as a barrier
   // packet; for another empty batch, returns the completion of the last submission. Throws Error if
@@ -205,6 +209,8 @@ class BatchSubmitter {
     if (!state_) [[unlikely]]
       refuse_moved(call);
     return *state_;
+    void after(hsa_signal_t signal, detail::SignalLoan loan);
+    void complete_with(hsa_signal_t signal, detail::SignalLoan loan);
   }
   [[noreturn]] static void refuse_moved(const char* call);
 

@@ -295,7 +295,7 @@ TEST_CASE_METHOD(OnDevice, "a moved-from signal is refused where one is required
   Signal signal;
   const Signal moved{std::move(signal)};
   // NOLINTBEGIN(bugprone-use-after-move): the subject
-  CHECK(contains(error_of<Error>([&] { batch.complete_with(signal); }), "an empty Signal"));
+  CHECK(contains(error_of<Error>([&] { batch.complete_with(signal); }), "the null signal"));
   CHECK(contains(error_of<Error>([&] { stream.after(signal); }), "the null signal"));
   // NOLINTEND(bugprone-use-after-move)
 }

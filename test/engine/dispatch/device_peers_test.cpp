@@ -149,7 +149,7 @@ TEST_CASE_METHOD(OnPeers, "a batch may be submitted before the batch that it wai
   CHECK(download(copier, words) == incremented(4, 2, 1));
   Signal empty{SignalKind::interrupt, 0};
   const Signal moved_to = std::move(empty);
-  CHECK(contains(error_of<Error>([&] { waiter.after(empty); }), "an empty Signal"));
+  CHECK(contains(error_of<Error>([&] { waiter.after(empty); }), "the null signal"));
 }
 
 TEST_CASE_METHOD(OnPeers, "a batch per GPU, from one thread and from a thread each",

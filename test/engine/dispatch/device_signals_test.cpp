@@ -154,3 +154,36 @@ TEST_CASE_METHOD(OnDevice, "a queue whose signal is lent goes on with its others
   batch.dispatch(empty, Grid{64});
   CHECK(batch.submit(soon()).wait(soon()));
 }
+
+TEST_CASE_METHOD(OnDevice, "batches wait for and complete signals that HSA calls have created",
+                 "[dispatch]") {
+  const Program program{gpu, builtin_kernels::basics()};
+  const auto chain = program.kernel<uint32_t*, uint32_t>("chain_increment");
+  const PinnedBuffer<uint32_t> values{gpu, 1};
+  values.data()[0] = 5;
+  hsa_signal_t gate{}, halo{};
+  REQUIRE(hsa_signal_create(1, 0, nullptr, &gate) == HSA_STATUS_SUCCESS);
+  REQUIRE(hsa_signal_create(0, 0, nullptr, &halo) == HSA_STATUS_SUCCESS);
+  {
+    Queue left{gpu}, right{gpu};
+    BatchSubmitter first{left}, second{right};
+    first.after(gate);
+    first.dispatch(chain, Grid{1}, values.data(), 1u);
+    first.complete_with(halo);
+    second.after(halo);
+    second.dispatch(chain, Grid{1}, values.data(), 2u);
+    first.submit();
+    CHECK(hsa_signal_load_scacquire(halo) == 1);
+    const Completion last = second.submit();
+    CHECK_FALSE(last.wait(Deadline::after(20ms)));
+    hsa_signal_store_screlease(gate, 0);
+    REQUIRE(last.wait(soon()));
+    CHECK(hsa_signal_load_scacquire(halo) == 0);
+    CHECK(values.data()[0] == 3 * (3 * 5 + 1) + 2);
+    CHECK(contains(error_of<Error>([&] { first.after(hsa_signal_t{0}); }), "the null signal"));
+    CHECK(contains(error_of<Error>([&] { first.complete_with(hsa_signal_t{0}); }),
+                   "the null signal"));
+  }
+  CHECK(hsa_signal_destroy(gate) == HSA_STATUS_SUCCESS);
+  CHECK(hsa_signal_destroy(halo) == HSA_STATUS_SUCCESS);
+}
