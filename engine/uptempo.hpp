@@ -19,7 +19,9 @@
 //
 // Errors: set-up may throw Error, and misuse does. The hot path (dispatch, submit, wait) throws
 // only if the device has failed, a deadline has passed or an argument is impossible. Each header
-// states its contracts: thread safety, lifetime, order, errors.
+// states its contracts: thread safety, lifetime, order, errors. Error::code() is for programs that
+// act on an error. A program compiled without exceptions uses the try_ forms (tried.hpp) after
+// set-up.
 #pragma once
 
 #include <uptempo/runtime/version.h>
@@ -43,6 +45,7 @@
 #include <uptempo/runtime/ring_access.hpp>
 #include <uptempo/runtime/runtime.hpp>
 #include <uptempo/runtime/signal.hpp>
+#include <uptempo/runtime/tried.hpp>
 #include <uptempo/stream/launcher.hpp>
 #include <uptempo/stream/queue/event.hpp>
 #include <uptempo/stream/stream.hpp>

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include <uptempo/completion/timeline.hpp>
+#include <uptempo/runtime/attempt.hpp>
 #include <uptempo/runtime/error.hpp>
 
 namespace uptempo {
@@ -35,6 +36,13 @@ bool Completion::wait(Deadline deadline, WaitPolicy policy) const {
       break;
   }
   throw_failure();
+}
+
+Tried<> Completion::try_wait(Deadline deadline, WaitPolicy policy) const {
+  return detail::attempt([&]() -> Tried<> {
+    if (wait(deadline, policy)) return std::monostate{};
+    return Refusal(ErrorCode::deadline, "Completion::try_wait");
+  });
 }
 
 bool detail::is_finished(const Completion& completion) noexcept {

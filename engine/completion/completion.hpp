@@ -18,6 +18,7 @@
 #include <vector>
 
 #include <uptempo/aql/deadline.hpp>
+#include <uptempo/runtime/tried.hpp>
 
 namespace uptempo {
 
@@ -68,6 +69,8 @@ class Completion {
   void wait(WaitPolicy policy = {}) const;
   // The same with a deadline. Returns false if the deadline passes first.
   [[nodiscard]] bool wait(Deadline deadline, WaitPolicy policy = {}) const;
+  // The same with refusals as values (tried.hpp): ErrorCode::deadline, failed, device_lost.
+  Tried<> try_wait(Deadline deadline, WaitPolicy policy = {}) const;
   // Returns true once complete. Makes no call of HSA and never waits. Throws Error if the queue has
   // failed.
   bool ready() const;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include <uptempo/runtime/error.hpp>
+#include <uptempo/runtime/say.hpp>
 
 namespace uptempo::detail {
 

@@ -63,6 +63,8 @@ class BatchQueue : public QueueResources {
   // Drops what is not published.
   void drop(Publication& publication) noexcept;
 
+  // The resource of which the last submit() found too little.
+  ErrorCode last_refusal() const noexcept;
   // Throws the Error for a submit() that found too little of a resource.
   [[noreturn]] void throw_last_refusal(const Publication& publication) const;
 

@@ -47,6 +47,11 @@ void BatchQueue::refuse_ended(const Publication& publication) {
                  "Queue"});
 }
 
+ErrorCode BatchQueue::last_refusal() const noexcept {
+  if (lack_ == Lack::publications) return ErrorCode::timeline;
+  return lack_ == Lack::ring ? ErrorCode::ring : ErrorCode::signals;
+}
+
 void BatchQueue::throw_last_refusal(const Publication& publication) const {
   std::string in_use = fmt::format("{} publications are unfinished", timeline_.pending());
   if (lack_ == Lack::ring) in_use = fmt::format("{} are in use", ring_refusal_.occupancy);

@@ -8,6 +8,7 @@
 #include <uptempo/dispatch/batch_queue.hpp>
 #include <uptempo/dispatch/pools/kernarg_pool.hpp>
 #include <uptempo/runtime/agent.hpp>
+#include <uptempo/runtime/attempt.hpp>
 #include <uptempo/runtime/error.hpp>
 
 namespace uptempo {
@@ -80,6 +81,14 @@ std::byte* BatchState::wait_for_block(uint32_t block_bytes) {
 
 std::byte* BatchState::try_take_block(uint32_t block_bytes) noexcept {
   return publication.queue->try_take_kernargs(publication.kernargs, block_bytes);
+}
+
+Refusal BatchState::refuse_block(uint32_t block_bytes, const char* call) const {
+  const std::optional<Refusal> never = attempt([&]() -> std::optional<Refusal> {
+    queue().require_block_size(block_bytes);
+    return {};
+  });
+  return never.value_or(Refusal(ErrorCode::kernargs, call));
 }
 
 void BatchState::make_more_room() { BatchQueue::make_room(publication); }
@@ -171,8 +180,12 @@ Completion BatchSubmitter::submit(Deadline deadline, CallSite site) {
   batch.queue().throw_last_refusal(batch.publication);
 }
 
-std::optional<Completion> BatchSubmitter::try_submit(CallSite site) {
-  return submit_to_queue(state("BatchSubmitter::try_submit"), Deadline::now(), site);
+Tried<Completion> BatchSubmitter::try_submit(CallSite site) {
+  detail::BatchState& batch = state("BatchSubmitter::try_submit");
+  return detail::attempt([&]() -> Tried<Completion> {
+    if (const auto completion = submit_to_queue(batch, Deadline::now(), site)) return *completion;
+    return Refusal(batch.queue().last_refusal(), "BatchSubmitter::try_submit");
+  });
 }
 
 std::string BatchSubmitter::explain() { return uptempo::explain(plan()); }

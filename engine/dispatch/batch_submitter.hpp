@@ -49,7 +49,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <tuple>
@@ -63,6 +62,7 @@
 #include <uptempo/program/program.hpp>
 #include <uptempo/runtime/error.hpp>
 #include <uptempo/runtime/signal.hpp>
+#include <uptempo/runtime/tried.hpp>
 
 namespace uptempo {
 
@@ -84,6 +84,11 @@ class CommandRef : public Declaring<CommandRef, detail::PacketRef> {
   template <class...>
   friend class Prepared;
   using Declaring::Declaring;
+  static Tried<CommandRef> of(const Tried<detail::PacketRef>& packet) {
+    if (packet) [[likely]]
+      return CommandRef(*packet);
+    return packet.refusal();
+  }
 };
 
 class BatchSubmitter {
@@ -114,20 +119,19 @@ class BatchSubmitter {
     return CommandRef(batch.append(shape, detail::ArgumentPlaces<Args...>(kernel.info().arguments),
                                    block, args...));
   }
-  // As dispatch(), but returns empty instead of waiting for a kernarg block.
+  // As dispatch(), but does not wait, and returns refusals as values (tried.hpp): ErrorCode::argument,
+  // kernargs.
   template <class... Args>
-  std::optional<CommandRef> try_dispatch(const Kernel<Args...>& kernel, const Grid& grid,
-                                         const std::type_identity_t<Args>&... args) {
+  Tried<CommandRef> try_dispatch(const Kernel<Args...>& kernel, const Grid& grid,
+                                 const std::type_identity_t<Args>&... args) {
     detail::BatchState& batch = state("BatchSubmitter::try_dispatch");
-    const detail::DispatchShape& shape = batch.shape_for(kernel.info(), grid);
-    detail::require_arguments<Args...>(kernel.info(), grid.lds_bytes, args...);
-    std::byte* block = nullptr;
-    if (detail::takes_block<Args...>(shape)) {
-      block = batch.try_take_block(shape.block_bytes);
-      if (block == nullptr) return {};
-    }
-    return CommandRef(batch.append(shape, detail::ArgumentPlaces<Args...>(kernel.info().arguments),
-                                   block, args...));
+    batch.make_room();
+    const Tried<const detail::DispatchShape*> shape = batch.shapes.try_of(kernel.info(), grid);
+    if (!shape) [[unlikely]]
+      return shape.refusal();
+    return CommandRef::of(
+        batch.try_append("BatchSubmitter::try_dispatch", kernel.info(), grid.lds_bytes, **shape,
+                         detail::ArgumentPlaces<Args...>(kernel.info().arguments), args...));
   }
   // As dispatch(), with the caller's kernarg block: host-writable kernarg memory, 64-byte aligned,
   // unused until completion. Throws Error if the block is smaller than
@@ -187,10 +191,11 @@ class BatchSubmitter {
   // `site` is named in reports and errors about this submission (Queue::report()).
   Completion submit(CallSite site = CallSite::here());
   Completion submit(Deadline deadline, CallSite site = CallSite::here());
-  // Returns empty instead of waiting. Throws Error for a batch longer than the ring less eight
-  // slots, which cannot be published without waiting, but not for the rest of one: that is
-  // published as far as there is room.
-  std::optional<Completion> try_submit(CallSite site = CallSite::here());
+  // Does not wait, and returns refusals as values (tried.hpp): ErrorCode::ring, timeline, signals;
+  // failed, device_lost; too_long for a batch longer than the ring less eight slots, which cannot
+  // be published without waiting, but not for the rest of one: that is published as far as there is
+  // room. After a refusal the batch is unchanged, except that a failed queue drops it.
+  Tried<Completion> try_submit(CallSite site = CallSite::here());
 
   // Drops everything that is not submitted.
   void clear() noexcept;
@@ -204,13 +209,13 @@ class BatchSubmitter {
   std::string explain();
 
  private:
+  void after(hsa_signal_t signal, detail::SignalLoan loan);
+  void complete_with(hsa_signal_t signal, detail::SignalLoan loan);
   // Throws Error, with `call` as the failed call, if the batch was moved from.
   detail::BatchState& state(const char* call) const {
     if (!state_) [[unlikely]]
       refuse_moved(call);
     return *state_;
-    void after(hsa_signal_t signal, detail::SignalLoan loan);
-    void complete_with(hsa_signal_t signal, detail::SignalLoan loan);
   }
   [[noreturn]] static void refuse_moved(const char* call);
 
@@ -230,6 +235,12 @@ class Prepared {
   // Appends one dispatch to the batch. Throws Error if no kernarg block became free in time, if
   // LocalBytes exceed the agent's group memory, or if Arguments do not fit (arguments.hpp).
   CommandRef dispatch(const Args&... args) const;
+  // As BatchSubmitter::try_dispatch().
+  Tried<CommandRef> try_dispatch(const Args&... args) const {
+    batch_->make_room();
+    return CommandRef::of(batch_->try_append("Prepared::try_dispatch", *kernel_, lds_bytes(),
+                                             *shape_, places_, args...));
+  }
   // Appends `count` dispatches with the arguments arguments_of(0) .. arguments_of(count - 1). For
   // Arguments, return a tuple of the bytes or pointers themselves, such as std::array, because
   // Arguments only refer to them.

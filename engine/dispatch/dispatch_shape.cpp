@@ -1,6 +1,7 @@
 #include <uptempo/dispatch/detail/dispatch_shape.hpp>
 
 #include <uptempo/dispatch/pools/kernarg_pool.hpp>
+#include <uptempo/runtime/attempt.hpp>
 
 namespace uptempo::detail {
 
@@ -36,6 +37,10 @@ void DispatchShapes::make(DispatchShape& shape, const KernelInfo& kernel, uint64
                           .group_segment_size = kernel.group_segment_size + grid.lds_bytes,
                           .kernel_object = kernel.object});
   shape.key = {kernel, grid};
+}
+
+Tried<const DispatchShape*> DispatchShapes::try_make(const KernelInfo& kernel, const Grid& grid) {
+  return attempt([&]() -> Tried<const DispatchShape*> { return &of(kernel, grid); });
 }
 
 }  // namespace uptempo::detail

@@ -9,6 +9,7 @@
 #include <uptempo/aql/amd_abi.hpp>
 #include <uptempo/completion/waiter.hpp>
 #include <uptempo/runtime/error.hpp>
+#include <uptempo/runtime/say.hpp>
 
 namespace uptempo::detail {
 namespace {
@@ -259,16 +260,19 @@ std::byte* QueueResources::try_take_kernargs(KernargPool::Cursor& cursor,
   return kernargs_.take(cursor, size_bytes);
 }
 
+void QueueResources::require_block_size(uint32_t size_bytes) const {
+  if (size_bytes <= kernargs_.slab_bytes()) return;
+  throw Error({.code = ErrorCode::argument,
+               .status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
+               .call = "BatchSubmitter::dispatch",
+               .asked = fmt::format("a kernarg block of {} bytes", size_bytes),
+               .found = fmt::format("slabs of {}", kernargs_.slab_bytes()),
+               .remedy = "make the queue with a larger QueueOptions::kernarg_slab_bytes"});
+}
+
 std::byte* QueueResources::take_kernargs(KernargPool::Cursor& cursor, uint32_t size_bytes,
                                          Deadline deadline) {
-  if (size_bytes > kernargs_.slab_bytes()) {
-    throw Error({.code = ErrorCode::argument,
-                 .status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
-                 .call = "BatchSubmitter::dispatch",
-                 .asked = fmt::format("a kernarg block of {} bytes", size_bytes),
-                 .found = fmt::format("slabs of {}", kernargs_.slab_bytes()),
-                 .remedy = "make the queue with a larger QueueOptions::kernarg_slab_bytes"});
-  }
+  require_block_size(size_bytes);
   for (Waiter waiter(deadline);;) {
     if (std::byte* const block = try_take_kernargs(cursor, size_bytes)) return block;
     if (!wait_for_oldest(waiter)) {

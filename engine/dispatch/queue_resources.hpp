@@ -83,6 +83,8 @@ class QueueResources {
     timeline_.return_loans([this](hsa_signal_t signal) noexcept { signals_.give_back(signal); });
   }
 
+  // Throws Error for a kernarg block larger than a slab.
+  void require_block_size(uint32_t size_bytes) const;
   [[noreturn]] void throw_exhausted(ErrorCode resource_code, const std::string& resource,
                                     const std::string& size, const std::string& in_use) const;
 

@@ -67,16 +67,13 @@ bool DeviceWaits::Line::publish(hsa_signal_t awaited_signal, Word word) {
       aql::to_packet(aql::BarrierAnd{.flags = {Barrier::on, FenceScope::system, FenceScope::system},
                                      .dependencies = {awaited_signal},
                                      .completion_signal = word.signal()}));
-  try {
-    if (const std::optional<Completion> published = batch->try_submit()) {
-      packets = *published;
-      return true;
-    }
-  } catch (...) {
-    batch->clear();
-    throw;
+  const Tried<Completion> published = batch->try_submit();
+  if (published) {
+    packets = *published;
+    return true;
   }
   batch->clear();
+  if (!is_exhausted(published.code())) throw published.error();
   return false;
 }
 

@@ -57,17 +57,19 @@ class ArgumentLayout {
   void require(std::span<const ArgumentType> types) const;
   // Throws Error unless these arguments have the size or the number that the kernel takes.
   void require(Arguments given) const {
-    if (given.is_packed()) {
-      // Unsigned, so that fewer bytes also compare greater.
-      if (given.count() - packed_bytes_ > packed_padding_) [[unlikely]]
-        refuse_count(given);
-      return;
-    }
+    if (!accepts(given)) [[unlikely]]
+      refuse(given);
+  }
+  // True if they have it.
+  bool accepts(Arguments given) const noexcept {
+    // Unsigned, so that fewer bytes also compare greater.
+    if (given.is_packed()) return given.count() - packed_bytes_ <= packed_padding_;
     if (given.has_count() && given.count() != explicit_count_) [[unlikely]]
-      refuse_count(given);
+      return false;
     for (uint32_t i = 0; i < explicit_count_; ++i)
       if (given.pointers() == nullptr || given.pointers()[i] == nullptr) [[unlikely]]
-        refuse_null(i);
+        return false;
+    return true;
   }
   // Where the value of one of the arguments is, of Arguments that require() accepts.
   const void* value(Arguments given, size_t argument) const noexcept {
@@ -123,6 +125,7 @@ class ArgumentLayout {
   };
   bool takes(const ArgumentType& type, size_t argument) const noexcept;
   std::string describe(size_t argument) const;
+  [[noreturn]] void refuse(Arguments given) const;
   [[noreturn]] void refuse_count(Arguments given) const;
   [[noreturn]] void refuse_null(size_t argument) const;
 

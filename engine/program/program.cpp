@@ -16,6 +16,7 @@
 #include <uptempo/program/kernel_names.hpp>
 #include <uptempo/program/loaded_kernel.hpp>
 #include <uptempo/runtime/amd_extension.hpp>
+#include <uptempo/runtime/attempt.hpp>
 #include <uptempo/runtime/driver/driver_file.hpp>
 #include <uptempo/runtime/error.hpp>
 #include <uptempo/runtime/session.hpp>
@@ -170,44 +171,43 @@ std::shared_ptr<const KernelInfo> Program::kernel_info(std::string_view name,
   return share(added);
 }
 
-void require_agent(const KernelInfo& kernel, hsa_agent_t agent) {
-  DeviceGlobal Program::global(std::string_view name) const {
-    const Loaded& program = *loaded_;
-    const std::string symbol(name);
-    const std::string asked = fmt::format("variable '{}'", name);
-    if (!program.executable.alive())
-      Session::refuse_ended("Program::global", asked, "the loaded code",
-                            "make a new Runtime and a new Program");
-    const auto refuse = [&](const char* found) {
-      throw Error({.code = ErrorCode::program,
-                   .status = HSA_STATUS_ERROR_INVALID_SYMBOL_NAME,
-                   .call = "Program::global",
-                   .asked = asked,
-                   .found = found,
-                   .remedy =
-                       "pass the symbol of a variable (llvm-readelf --symbols lists them); in "
-                       "HIP, declare it __device__, not static, and use it in a kernel"});
-    };
-    const hsa_executable_t executable{program.executable.handle()};
-    const hsa_agent_t agent = program.agent.handle();
-    hsa_executable_symbol_t found{};
-    const hsa_status_t status =
-        hsa_executable_get_symbol_by_name(executable, symbol.c_str(), &agent, &found);
-    if (status == HSA_STATUS_ERROR_INVALID_SYMBOL_NAME) refuse("the program has no such symbol");
-    check(status, "hsa_executable_get_symbol_by_name", asked);
-    const auto read = [&](hsa_executable_symbol_info_t attribute, auto value) {
-      check(hsa_executable_symbol_get_info(found, attribute, &value),
-            "hsa_executable_symbol_get_info", asked);
-      return value;
-    };
-    if (read(HSA_EXECUTABLE_SYMBOL_INFO_TYPE, hsa_symbol_kind_t{}) != HSA_SYMBOL_KIND_VARIABLE)
-      refuse("a kernel has this name");
-    const uint64_t address = read(HSA_EXECUTABLE_SYMBOL_INFO_VARIABLE_ADDRESS, uint64_t{});
-    // NOLINTNEXTLINE(performance-no-int-to-ptr): HSA gives the address as a number
-    return {.address = reinterpret_cast<void*>(address),
-            .size_bytes = read(HSA_EXECUTABLE_SYMBOL_INFO_VARIABLE_SIZE, uint32_t{})};
-  }
+DeviceGlobal Program::global(std::string_view name) const {
+  const Loaded& program = *loaded_;
+  const std::string symbol(name);
+  const std::string asked = fmt::format("variable '{}'", name);
+  if (!program.executable.alive())
+    Session::refuse_ended("Program::global", asked, "the loaded code",
+                          "make a new Runtime and a new Program");
+  const auto refuse = [&](const char* found) {
+    throw Error({.code = ErrorCode::program,
+                 .status = HSA_STATUS_ERROR_INVALID_SYMBOL_NAME,
+                 .call = "Program::global",
+                 .asked = asked,
+                 .found = found,
+                 .remedy = "pass the symbol of a variable (llvm-readelf --symbols lists them); in "
+                           "HIP, declare it __device__, not static, and use it in a kernel"});
+  };
+  const hsa_executable_t executable{program.executable.handle()};
+  const hsa_agent_t agent = program.agent.handle();
+  hsa_executable_symbol_t found{};
+  const hsa_status_t status =
+      hsa_executable_get_symbol_by_name(executable, symbol.c_str(), &agent, &found);
+  if (status == HSA_STATUS_ERROR_INVALID_SYMBOL_NAME) refuse("the program has no such symbol");
+  check(status, "hsa_executable_get_symbol_by_name", asked);
+  const auto read = [&](hsa_executable_symbol_info_t attribute, auto value) {
+    check(hsa_executable_symbol_get_info(found, attribute, &value),
+          "hsa_executable_symbol_get_info", asked);
+    return value;
+  };
+  if (read(HSA_EXECUTABLE_SYMBOL_INFO_TYPE, hsa_symbol_kind_t{}) != HSA_SYMBOL_KIND_VARIABLE)
+    refuse("a kernel has this name");
+  const uint64_t address = read(HSA_EXECUTABLE_SYMBOL_INFO_VARIABLE_ADDRESS, uint64_t{});
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): HSA gives the address as a number
+  return {.address = reinterpret_cast<void*>(address),
+          .size_bytes = read(HSA_EXECUTABLE_SYMBOL_INFO_VARIABLE_SIZE, uint32_t{})};
+}
 
+void require_agent(const KernelInfo& kernel, hsa_agent_t agent) {
   if (kernel.agent.handle == agent.handle || kernel.agent.handle == 0 || agent.handle == 0) return;
   throw Error({.code = ErrorCode::argument,
                .status = HSA_STATUS_ERROR_INVALID_AGENT,
@@ -294,6 +294,23 @@ void detail::refuse_blocks(uint64_t blocks_x, uint64_t blocks_y, uint64_t blocks
                                     blocks_z, threads.x, threads.y, threads.z),
                .found = "a dispatch has at most 4294967295 work-items in a dimension",
                .remedy = "launch several grids, or let each work-item do more"});
+}
+
+std::optional<Refusal> detail::try_local_arrays(const KernelInfo& kernel, uint32_t lds_bytes,
+                                                Arguments given) {
+  return attempt([&]() -> std::optional<Refusal> {
+    kernel.arguments.require(given);
+    if (kernel.arguments.has_local()) require_local_arrays(kernel, lds_bytes, given);
+    return {};
+  });
+}
+
+std::optional<Refusal> detail::try_group_segment(const KernelInfo& kernel, uint32_t lds_bytes,
+                                                 uint64_t bytes) {
+  return attempt([&]() -> std::optional<Refusal> {
+    require_group_segment(kernel, lds_bytes, bytes);
+    return {};
+  });
 }
 
 void detail::require_local_arrays(const KernelInfo& kernel, uint32_t lds_bytes, Arguments given) {

@@ -31,6 +31,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -41,6 +42,7 @@
 #include <uptempo/program/arguments.hpp>
 #include <uptempo/program/detail/argument_places.hpp>
 #include <uptempo/runtime/agent.hpp>
+#include <uptempo/runtime/tried.hpp>
 
 namespace uptempo {
 
@@ -193,7 +195,34 @@ template <class... Args>
   }
 }
 
+// The same for a try_ form: empty if a dispatch may have these arguments.
+std::optional<Refusal> try_local_arrays(const KernelInfo& kernel, uint32_t lds_bytes,
+                                        Arguments given);
+std::optional<Refusal> try_group_segment(const KernelInfo& kernel, uint32_t lds_bytes,
+                                         uint64_t bytes);
+template <class... Args>
+[[gnu::always_inline]] inline std::optional<Refusal> try_arguments(
+    [[maybe_unused]] const KernelInfo& kernel, [[maybe_unused]] uint32_t lds_bytes,
+    [[maybe_unused]] const Args&... args) {
+  if constexpr (kAtRunTime<Args...>) {
+    if (kernel.arguments.has_local() || !(kernel.arguments.accepts(args) && ...)) [[unlikely]]
+      return try_local_arrays(kernel, lds_bytes, args...);
+  } else if constexpr (takes_local_bytes<Args...>) {
+    uint64_t bytes = uint64_t{kernel.group_segment_size} + lds_bytes;
+    ((bytes = with_argument(bytes, args)), ...);
+    if (bytes > kernel.max_group_segment_size) [[unlikely]]
+      return try_group_segment(kernel, lds_bytes, bytes);
+  }
+  return {};
+}
+
 }  // namespace detail
+
+// A variable of a program: `__device__` in HIP, `global` outside of functions in OpenCL C.
+struct DeviceGlobal {
+  void* address = nullptr;  // on the device, for kernels and copies (CopyTarget::device)
+  size_t size_bytes = 0;
+};
 
 class Program {
  public:
@@ -217,15 +246,13 @@ class Program {
   Kernel<Arguments> kernel(std::string_view name, std::span<const ArgumentType> types,
                            PrivateBytes stack = {}) const;
   // As kernel(), without a check of the argument types.
-  std::shared_ptr<const KernelInfo> kernel_info(
-      std::string_view name,
-      // A variable of a program: `__device__` in HIP, `global` outside of functions in OpenCL C.
-      struct DeviceGlobal {
-        void* address = nullptr;  // on the device, for kernels and copies (CopyTarget::device)
-        size_t size_bytes = 0;
-      };
+  std::shared_ptr<const KernelInfo> kernel_info(std::string_view name,
+                                                PrivateBytes stack = {}) const;
 
-      PrivateBytes stack = {}) const;
+  // The variable of this symbol ("table", or mangled as the compiler does it in a namespace). Every
+  // Program has its own; it lives as long as the code. The compiler must have kept its symbol.
+  // Throws Error for a name that the program does not have, and for a kernel's.
+  DeviceGlobal global(std::string_view name) const;
 
   // The kernels' symbols.
   std::vector<std::string> kernel_names() const;
@@ -239,7 +266,3 @@ class Program {
 };
 
 }  // namespace uptempo
-// The variable of this symbol ("table", or mangled as the compiler does it in a namespace). Every
-// Program has its own; it lives as long as the code. The compiler must have kept its symbol.
-// Throws Error for a name that the program does not have, and for a kernel's.
-DeviceGlobal global(std::string_view name) const;

@@ -6,6 +6,7 @@
 
 #include <uptempo/dispatch/batch_queue.hpp>
 #include <uptempo/recording/recording_state.hpp>
+#include <uptempo/runtime/attempt.hpp>
 #include <uptempo/runtime/error.hpp>
 
 namespace uptempo {
@@ -51,9 +52,13 @@ Completion Recording::replay(Queue& queue, Deadline deadline, CallSite site) {
   return state("Recording::replay").replay(queue.state("Recording::replay"), deadline, site);
 }
 
-std::optional<Completion> Recording::try_replay(Queue& queue, CallSite site) {
-  return state("Recording::try_replay")
-      .submit(queue.state("Recording::try_replay"), Deadline::now(), site);
+Tried<Completion> Recording::try_replay(Queue& queue, CallSite site) {
+  detail::RecordingState& own = state("Recording::try_replay");
+  detail::BatchQueue& on = queue.state("Recording::try_replay");
+  return detail::attempt([&]() -> Tried<Completion> {
+    if (const auto completion = own.submit(on, Deadline::now(), site)) return *completion;
+    return Refusal(on.last_refusal(), "Recording::try_replay");
+  });
 }
 
 void Recording::abandon() noexcept {

@@ -67,6 +67,7 @@
 #include <uptempo/program/grid.hpp>
 #include <uptempo/program/program.hpp>
 #include <uptempo/runtime/error.hpp>
+#include <uptempo/runtime/tried.hpp>
 
 namespace uptempo {
 
@@ -199,10 +200,9 @@ class Recording {
   // has its queue's address as a hidden argument.
   Completion replay(Queue& queue, CallSite site = CallSite::here());
   Completion replay(Queue& queue, Deadline deadline, CallSite site = CallSite::here());
-  // Returns empty instead of waiting. Throws Error for a recording longer than the ring less eight
-  // slots, which cannot be replayed without waiting, but not for the rest of a replay: that is
-  // published as far as there is room.
-  std::optional<Completion> try_replay(Queue& queue, CallSite site = CallSite::here());
+  // Does not wait, and returns refusals as values, as BatchSubmitter::try_submit(); also
+  // ErrorCode::argument for a queue that cannot replay it.
+  Tried<Completion> try_replay(Queue& queue, CallSite site = CallSite::here());
   // Drops the rest of a partly published replay. Otherwise does nothing.
   void abandon() noexcept;
 

@@ -9,6 +9,7 @@
 #include <uptempo/completion/waiter.hpp>
 #include <uptempo/runtime/agent.hpp>
 #include <uptempo/runtime/error.hpp>
+#include <uptempo/runtime/say.hpp>
 #include <uptempo/runtime/session.hpp>
 
 namespace uptempo::detail {

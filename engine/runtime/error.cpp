@@ -10,6 +10,7 @@
 
 #include <uptempo/aql/printable.hpp>
 #include <uptempo/runtime/session.hpp>
+#include <uptempo/runtime/tried.hpp>
 
 namespace uptempo {
 namespace {
@@ -98,6 +99,17 @@ std::string sentence(const ErrorFacts& facts) {
 Error::Error(ErrorFacts facts)
     : std::runtime_error(sentence(facts)),
       facts_(std::make_shared<const ErrorFacts>(std::move(facts))) {}
+
+Error Refusal::error() const {
+  if (facts_) return Error(*facts_);
+  return Error({.code = code_,
+                .status = HSA_STATUS_ERROR_OUT_OF_RESOURCES,
+                .call = call_,
+                .asked = fmt::format("room at once ({})", to_string(code_)),
+                .found = "earlier work and unsubmitted batches use all of it",
+                .remedy = "try again when earlier work is complete, call the form that waits, or "
+                          "make the queue with more of it (QueueOptions)"});
+}
 
 std::string status_name(hsa_status_t status) {
   for (const StatusName& entry : kStatusNames) {

@@ -77,6 +77,7 @@ class Error : public std::runtime_error {
   const std::string& remedy() const noexcept { return facts_->remedy; }
 
  private:
+  friend class Refusal;
   std::shared_ptr<const ErrorFacts> facts_;  // shared: copying an exception must not throw
 };
 
@@ -117,15 +118,6 @@ namespace detail {
 // For functions that cannot throw: writes "uptempo: <sentence>" and a line end to stderr, with one
 // call.
 void say(const std::string& sentence) noexcept;
-// The same for the sentence that make() returns. Says nothing if make() throws, as it does when
-// memory is short.
-template <std::invocable Make>
-void say(Make&& make) noexcept {
-  try {
-    say(std::string(make()));
-  } catch (const std::exception&) {
-  }
-}
 }  // namespace detail
 
 inline void check(hsa_status_t status, std::string_view call, std::string_view asked,

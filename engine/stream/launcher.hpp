@@ -213,27 +213,32 @@ class Launcher {
            (detail::can_be_given<Given, Args>() &&
             ...)) void launch(Stream& stream, const detail::LaunchGrid& on, const Given&... given) {
     core_.begin_arrays(stream);
-    try {
-      [&]<size_t... I>(std::index_sequence<I...>) {
-        // Braces evaluate the arguments, and so start the copies, in order.
-        const std::tuple<Args...> args{put_in<Args>(stream, I, given)...};
-        launch(stream, on, std::get<I>(args)...);
-        core_.end_arrays(stream);
-        if constexpr ((comes_out<Given>() || ...)) {
-          (put_out(stream, I, given), ...);
-          stream.synchronize();
-        }
+    OpenArrays open{&core_, &stream};
+    [&]<size_t... I>(std::index_sequence<I...>) {
+      // Braces evaluate the arguments, and so start the copies, in order.
+      const std::tuple<Args...> args{put_in<Args>(stream, I, given)...};
+      launch(stream, on, std::get<I>(args)...);
+      core_.end_arrays(stream);
+      if constexpr ((comes_out<Given>() || ...)) {
+        (put_out(stream, I, given), ...);
+        stream.synchronize();
       }
-      (std::index_sequence_for<Args...>());
-    } catch (...) {
-      core_.abandon_arrays(stream);
-      throw;
     }
+    (std::index_sequence_for<Args...>());
+    open.core = nullptr;
   }
 
   const Kernel<Args...>& kernel() const noexcept { return kernel_; }
 
  private:
+  // Gives up the scratch memory of a launch that an exception ends.
+  struct OpenArrays {
+    detail::LauncherCore* core;
+    Stream* stream;
+    ~OpenArrays() {
+      if (core != nullptr) core->abandon_arrays(*stream);
+    }
+  };
   template <class Arg, class Given>
   Arg put_in(Stream& stream, size_t argument, const Given& given) {
     if constexpr (detail::is_host_array<Given>) {

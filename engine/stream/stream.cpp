@@ -7,6 +7,7 @@
 
 #include <uptempo/aql/amd_abi.hpp>
 #include <uptempo/completion/timeline/kept_times.hpp>
+#include <uptempo/runtime/attempt.hpp>
 #include <uptempo/runtime/counters.hpp>
 #include <uptempo/runtime/error.hpp>
 #include <uptempo/stream/streams_state.hpp>
@@ -58,19 +59,26 @@ detail::LaunchReservation Stream::reserve(const KernelInfo& kernel, const detail
   return prepare().reserve(kernel, on, takes_block);
 }
 
+Tried<detail::LaunchReservation> Stream::try_reserve(const KernelInfo& kernel,
+                                                     const detail::LaunchGrid& on) {
+  return detail::attempt([&]() -> Tried<detail::LaunchReservation> {
+    return prepare(false).reserve(kernel, on, true, false);
+  });
+}
+
 void Stream::commit(detail::LaunchReservation&& reserved, aql::Packet64& packet) noexcept {
   queue_->launch(std::move(reserved), position_, packet);
   if (follows_others_) [[unlikely]]
     note_order();
 }
 
-void Stream::begin_packet() {
+void Stream::begin_packet(bool waits) {
   require_here("Stream::launch");
   take_queue();
-  if (follows_others_) follow_default();
+  if (follows_others_) follow_default(waits);
   drop_finished();
   if (position_.empty() && waits_.empty()) choose_queue();
-  put_waits();
+  put_waits(waits);
 }
 
 void Stream::choose_queue() {
@@ -82,25 +90,25 @@ void Stream::choose_queue() {
 }
 
 // If this throws, the next call continues with the rest.
-void Stream::follow_default() {
+void Stream::follow_default(bool waits) {
   if (is_default_) {
     streams_->take_blocking(to_follow_);
-    for (; !to_follow_.empty(); to_follow_.pop_back()) follow(to_follow_.back());
+    for (; !to_follow_.empty(); to_follow_.pop_back()) follow(to_follow_.back(), waits);
     return;
   }
   const uint64_t sequence = streams_->default_sequence();
   if (sequence == default_followed_) return;
-  follow(streams_->default_last_work());
+  follow(streams_->default_last_work(), waits);
   default_followed_ = sequence;
 }
 
-void Stream::follow(detail::LastWork last_work) {
+void Stream::follow(detail::LastWork last_work, bool waits) {
   if (last_work.position.empty()) return after(last_work.copy);
   if (last_work.queue == queue_) {
     queue_->come_after(position_, last_work.position);
     return;
   }
-  Event event = last_work.queue->event_for(last_work.position);
+  Event event = last_work.queue->event_for(last_work.position, waits);
   event.behind_host_ = last_work.behind_host;
   after(event);
 }
@@ -173,9 +181,9 @@ void Stream::drop_finished() {
 }
 
 // Publishes the stream's collected waits in its queue.
-void Stream::put_waits() {
+void Stream::put_waits(bool waits) {
   if (waits_.empty()) return;
-  queue_->after(position_, waits_);
+  queue_->after(position_, waits_, waits);
   waits_.clear();
 }
 
@@ -297,6 +305,13 @@ bool Stream::synchronize(Deadline deadline, WaitPolicy policy) {
                       [&](const Event& event) { return event.wait(deadline, policy); });
 }
 
+Tried<> Stream::try_synchronize(Deadline deadline, WaitPolicy policy) {
+  return detail::attempt([&]() -> Tried<> {
+    if (synchronize(deadline, policy)) return std::monostate{};
+    return Refusal(ErrorCode::deadline, "Stream::try_synchronize");
+  });
+}
+
 bool Stream::ready() {
   return for_all_work("Stream::ready", [](const Event& event) { return event.ready(); });
 }
@@ -318,9 +333,10 @@ uint64_t TimedEvent::ns() const {
                .remedy = "record it, and wait for it first"});
 }
 
-void Copier::wait_for_begun() noexcept {
+Copier::Begun::~Begun() {
+  if (stream == nullptr) return;
   try {
-    stream_.synchronize();
+    stream->synchronize();
   } catch (...) {  // what has failed uses no memory of the caller, as far as it can be known
   }
 }

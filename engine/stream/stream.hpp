@@ -46,13 +46,16 @@
 #include <concepts>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <type_traits>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include <uptempo/program/grid.hpp>
 #include <uptempo/program/program.hpp>
 #include <uptempo/runtime/signal.hpp>
+#include <uptempo/runtime/tried.hpp>
 #include <uptempo/stream/copy/copy_memory.hpp>
 #include <uptempo/stream/queue/detail/launch_reservation.hpp>
 #include <uptempo/stream/queue/event.hpp>
@@ -102,6 +105,25 @@ class Stream {
     detail::write_dispatch(packet, reserved.block, *reserved.shape, reserved.shape->packet,
                            detail::ArgumentPlaces<Args...>(kernel.info().arguments), args...);
     commit(std::move(reserved), packet);
+  }
+
+  // As launch(), but does not wait for room, and returns refusals as values (tried.hpp):
+  // ErrorCode::argument; ring, kernargs, timeline, signals; failed, device_lost. A refused launch
+  // has launched nothing; waits for events may have been published.
+  template <class... Args>
+  Tried<> try_launch(const Kernel<Args...>& kernel, const detail::LaunchGrid& on,
+                     const std::type_identity_t<Args>&... args) {
+    if (const std::optional<Refusal> refusal =
+            detail::try_arguments<Args...>(kernel.info(), on.grid.lds_bytes, args...))
+      return *refusal;
+    Tried<detail::LaunchReservation> reserved = try_reserve(kernel.info(), on);
+    if (!reserved) [[unlikely]]
+      return reserved.refusal();
+    aql::Packet64 packet;
+    detail::write_dispatch(packet, reserved->block, *reserved->shape, reserved->shape->packet,
+                           detail::ArgumentPlaces<Args...>(kernel.info().arguments), args...);
+    commit(std::move(*reserved), packet);
+    return std::monostate{};
   }
 
   // Returns an event that completes when all earlier work of the stream is complete.
@@ -179,6 +201,8 @@ class Stream {
   void synchronize(WaitPolicy policy = {});
   // The same with a deadline. Returns false if the deadline passes first.
   [[nodiscard]] bool synchronize(Deadline deadline, WaitPolicy policy = {});
+  // The same with refusals as values: ErrorCode::deadline, failed, device_lost.
+  Tried<> try_synchronize(Deadline deadline, WaitPolicy policy = {});
   // Returns true if all earlier work of the stream is complete. May publish a marker.
   bool ready();
 
@@ -196,6 +220,9 @@ class Stream {
   // publication. Without a block, the caller has one. Throws Error.
   detail::LaunchReservation reserve(const KernelInfo& kernel, const detail::LaunchGrid& on,
                                     bool takes_block);
+  // The same without waiting.
+  Tried<detail::LaunchReservation> try_reserve(const KernelInfo& kernel,
+                                               const detail::LaunchGrid& on);
   void commit(detail::LaunchReservation&& reserved, aql::Packet64& packet) noexcept;
   void after(hsa_signal_t signal, detail::SignalLoan loan, SignalSetBy setter);
   void signal(hsa_signal_t signal, detail::SignalLoan loan);
@@ -228,19 +255,19 @@ class Stream {
   [[noreturn]] static void refuse_moved(const char* call);
   void take_queue();
   // Returns the queue for the stream's next packet, after publishing the waits that must precede
-  // it.
-  detail::StreamQueue& prepare() {
+  // it. `waits`: for room (stream_queue.hpp).
+  detail::StreamQueue& prepare(bool waits = true) {
     if (streams_ == nullptr || position_.empty() || !waits_.empty() || follows_others_) [[unlikely]]
-      begin_packet();
+      begin_packet(waits);
     return *queue_;
   }
-  void begin_packet();
+  void begin_packet(bool waits);
   void choose_queue();
-  void put_waits();
+  void put_waits(bool waits = true);
   // Legacy order: follow_default() orders the next packet after other streams' work; note_order()
   // records the last packet, so that other streams can follow it.
-  void follow_default();
-  void follow(detail::LastWork last_work);
+  void follow_default(bool waits = true);
+  void follow(detail::LastWork last_work, bool waits = true);
   void note_order() noexcept;
   void take_own_queue();
   void leave_own_queue() noexcept;
@@ -300,19 +327,19 @@ class Copier {
   }
 
  private:
-  // Waits, also for the parts that had begun before an exception.
+  // Waits for the parts of a copy that had begun before an exception.
+  struct Begun {
+    Stream* stream;
+    ~Begun();
+  };
   template <class Begin>
   CopyPath finish(Begin&& begin) {
-    try {
-      const CopyPath path = begin();
-      stream_.synchronize();
-      return path;
-    } catch (...) {
-      wait_for_begun();
-      throw;
-    }
+    Begun begun{&stream_};
+    const CopyPath path = begin();
+    stream_.synchronize();
+    begun.stream = nullptr;
+    return path;
   }
-  void wait_for_begun() noexcept;
 
   Streams streams_;
   Stream stream_;

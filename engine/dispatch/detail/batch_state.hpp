@@ -10,12 +10,14 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <span>
 
 #include <uptempo/dispatch/detail/dispatch_shape.hpp>
 #include <uptempo/dispatch/detail/publication.hpp>
 #include <uptempo/program/grid.hpp>
 #include <uptempo/program/program.hpp>
+#include <uptempo/runtime/tried.hpp>
 
 namespace uptempo {
 
@@ -60,8 +62,24 @@ struct BatchState {
     return wait_for_block(shape.block_bytes);
   }
   std::byte* wait_for_block(uint32_t block_bytes);
+  // Appends a dispatch, or returns a refusal. `call`: the try_ form, a string literal.
+  template <class... Args>
+  Tried<PacketRef> try_append(const char* call, const KernelInfo& kernel, uint32_t lds_bytes,
+                              const DispatchShape& shape, const ArgumentPlaces<Args...>& places,
+                              const Args&... args) {
+    if (const std::optional<Refusal> refusal = try_arguments(kernel, lds_bytes, args...))
+      return *refusal;
+    std::byte* block = nullptr;
+    if (takes_block<Args...>(shape)) {
+      block = try_take_block(shape.block_bytes);
+      if (block == nullptr) [[unlikely]]
+        return refuse_block(shape.block_bytes, call);
+    }
+    return append(shape, places, block, args...);
+  }
   // Returns null if none is free.
   std::byte* try_take_block(uint32_t block_bytes) noexcept;
+  Refusal refuse_block(uint32_t block_bytes, const char* call) const;
   // Returns slots and kernarg blocks for 1 to `count` dispatches. Throws Error if no block became
   // free in time.
   DispatchSlots take_slots(uint32_t count, uint32_t block_bytes);

@@ -20,6 +20,7 @@
 #include <uptempo/program/detail/argument_places.hpp>
 #include <uptempo/program/grid.hpp>
 #include <uptempo/program/program.hpp>
+#include <uptempo/runtime/tried.hpp>
 
 namespace uptempo::detail {
 
@@ -112,8 +113,16 @@ class DispatchShapes {
            key.dimensions_lds);
     return shape;
   }
+  // The same as a value.
+  Tried<const DispatchShape*> try_of(const KernelInfo& kernel, const Grid& grid) {
+    const DispatchShape& shape = *places_[kernel.identity.number() % places_.size()];
+    if (shape.key == DispatchShape::Key(kernel, grid)) [[likely]]
+      return &shape;
+    return try_make(kernel, grid);
+  }
 
  private:
+  Tried<const DispatchShape*> try_make(const KernelInfo& kernel, const Grid& grid);
   // Takes the key in pieces, which fit in registers. A whole grid or key would be stored to memory
   // at every dispatch, for a call that is rarely made.
   void make(DispatchShape& shape, const KernelInfo& kernel, uint64_t items_xy,

@@ -8,6 +8,7 @@
 #include <uptempo/completion/waiter.hpp>
 #include <uptempo/runtime/counters.hpp>
 #include <uptempo/runtime/error.hpp>
+#include <uptempo/runtime/say.hpp>
 
 namespace uptempo::detail {
 

@@ -66,7 +66,7 @@ StreamQueue::StreamQueue(const Parts& parts, std::span<const hsa_signal_t> signa
       closers_(timeline_.places()) {}
 
 LaunchReservation StreamQueue::reserve(const KernelInfo& kernel, const LaunchGrid& on,
-                                       bool takes_block) {
+                                       bool takes_block, bool waits) {
   LaunchReservation reserved{.lock = std::unique_lock(mutex_),
                              .slots = {},
                              .shape = &shapes_.of(kernel, on.grid),
@@ -83,7 +83,7 @@ LaunchReservation StreamQueue::reserve(const KernelInfo& kernel, const LaunchGri
                      "buffer's address"});
   if (try_reserve(reserved, takes_block)) [[likely]]
     return reserved;
-  Waiter waiter(stream_options_.patience);
+  Waiter waiter(patience(waits));
   do {
     wait_for_room(reserved.lock, waiter);
     reserved.shape = &shapes_.of(kernel, on.grid);  // another stream may have used its place
@@ -106,12 +106,12 @@ bool StreamQueue::has_completion() noexcept {
   return timeline_.has_room() && signals_.has(SignalKind::interrupt);
 }
 
-aql::Slots StreamQueue::reserve_slots(std::unique_lock<std::mutex>& lock, bool closes) {
+aql::Slots StreamQueue::reserve_slots(std::unique_lock<std::mutex>& lock, bool closes, bool waits) {
   aql::Slots slots;
   const auto try_it = [&] {
     return closes ? try_reserve_closer(slots) : try_reserve(slots, false);
   };
-  for (Waiter waiter(stream_options_.patience); !try_it();) wait_for_room(lock, waiter);
+  for (Waiter waiter(patience(waits)); !try_it();) wait_for_room(lock, waiter);
   return slots;
 }
 
@@ -221,7 +221,7 @@ void StreamQueue::launch(LaunchReservation&& reserved, StreamPosition& position,
   position.acquires_system = false;
 }
 
-Event StreamQueue::event_for(StreamPosition& position) {
+Event StreamQueue::event_for(StreamPosition& position, bool waits) {
   if (position.empty()) {
     count(&CounterBlock::markers_elided);
     return finished_event(position);
@@ -229,7 +229,7 @@ Event StreamQueue::event_for(StreamPosition& position) {
   std::unique_lock lock(mutex_);
   check_failed();
   aql::Slots slots;
-  if (position.epoch == open_epoch()) slots = reserve_slots(lock, true);
+  if (position.epoch == open_epoch()) slots = reserve_slots(lock, true, waits);
   if (position.epoch == open_epoch()) {  // no other thread has closed it meanwhile
     mark(slots);
   } else {
@@ -300,13 +300,13 @@ std::vector<StreamQueue::Waited>::iterator StreamQueue::find_waited(
                            [](const Waited& waited) { return timeline_of(waited.event); });
 }
 
-void StreamQueue::after(StreamPosition& position, std::span<const Event> events) {
-  WaitSet waits;
+void StreamQueue::after(StreamPosition& position, std::span<const Event> events, bool waits) {
+  WaitSet set;
   leave(position);
   for (const Event& event : events) {
     note_finished(event, position);
     if (event.completion_ == Completion()) continue;
-    if (waits.size == waits.signals.size()) put_wait(position, waits);
+    if (set.size == set.signals.size()) put_wait(position, set, waits);
     bool implied;
     {
       const std::lock_guard lock(mutex_);
@@ -314,14 +314,14 @@ void StreamQueue::after(StreamPosition& position, std::span<const Event> events)
     }
     std::optional<LentSignal> signal;
     if (!implied)
-      signal = LentSignal::borrow_in_time(event.completion_, stream_options_.patience, end_loans_);
+      signal = LentSignal::borrow_in_time(event.completion_, patience(waits), end_loans_);
     if (signal) {
-      waits.signals[waits.size++] = std::move(*signal);
+      set.signals[set.size++] = std::move(*signal);
     } else {
       count(&CounterBlock::waits_elided);
     }
   }
-  if (waits.size != 0) put_wait(position, waits);
+  if (set.size != 0) put_wait(position, set, waits);
 }
 
 void StreamQueue::signal(StreamPosition& position, hsa_signal_t signal, SignalLoan loan) {
@@ -337,14 +337,14 @@ void StreamQueue::signal(StreamPosition& position, hsa_signal_t signal, SignalLo
   publish(slots, packet, flags, false, position);
 }
 
-void StreamQueue::put_wait(StreamPosition& position, WaitSet& waits) {
-  const auto signals = std::span(waits.signals).first(waits.size);
+void StreamQueue::put_wait(StreamPosition& position, WaitSet& set, bool waits) {
+  const auto signals = std::span(set.signals).first(set.size);
   aql::BarrierAnd barrier{};
   std::ranges::transform(signals, barrier.dependencies.begin(), &LentSignal::signal);
   aql::Packet64 packet = aql::to_packet(barrier);
   std::unique_lock lock(mutex_);
   check_failed();
-  const aql::Slots slots = reserve_slots(lock, false);
+  const aql::Slots slots = reserve_slots(lock, false, waits);
   const Completion own = completion_of(timeline_, open_epoch());
   if (const size_t most = waited_.size() + signals.size(); waited_.capacity() < most)
     waited_.reserve(2 * most);
@@ -358,7 +358,7 @@ void StreamQueue::put_wait(StreamPosition& position, WaitSet& waits) {
     if (waited->event.value() <= signal.awaited().value()) *waited = {signal.awaited(), position};
     signal.read_by(own);
   }
-  waits = {};
+  set = {};
 }
 
 Event StreamQueue::after(StreamPosition& position, hsa_signal_t signal, SignalLoan loan) {

@@ -4,6 +4,7 @@
 #include <string>
 #include <thread>
 
+#include "test/engine/error_code.hpp"
 #include "test/engine/peers.hpp"
 #include "test/support/errors.hpp"
 
@@ -40,7 +41,7 @@ TEST_CASE_METHOD(OnPeers, "a kernel of one GPU is refused on queues of another o
   Queue queue{gpus[0]};
   BatchSubmitter batch{queue};
   refused([&] { batch.dispatch(fill, kBatchGrid, words.data(), 1u); });
-  refused([&] { (void)batch.try_dispatch(fill, kBatchGrid, words.data(), 1u); });
+  refused([&] { throw_refusal(batch.try_dispatch(fill, kBatchGrid, words.data(), 1u)); });
   refused([&] { batch.prepare(fill, kBatchGrid); });
   const KernargBuffer block{gpus[0], 512};
   refused([&] { batch.dispatch_at(block.span(), fill, kBatchGrid, words.data(), 1u); });

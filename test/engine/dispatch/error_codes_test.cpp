@@ -1,6 +1,7 @@
 // The ErrorCode of each refusal of a queue, against the packet processor double.
 #include <hsa/hsa_ext_amd.h>
 
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <memory>
@@ -11,6 +12,7 @@
 #include "test/engine/double_device.hpp"
 #include "test/engine/error_code.hpp"
 #include "test/support/catch.hpp"
+#include "test/support/text.hpp"
 
 using namespace uptempo;
 using namespace uptempo::test;
@@ -92,7 +94,7 @@ TEST_CASE("a recording without spare blocks is refused with the code for kernarg
   }
   CHECK(code == "kernargs");
   device.processor().resume();
-  CHECK(done.wait(soon(), kActiveWait));
+  CHECK(device.queue().last_submitted().wait(soon(), kActiveWait));
 }
 
 TEST_CASE("the caller's mistakes and deadlines have codes", "[submit]") {
@@ -103,7 +105,7 @@ TEST_CASE("the caller's mistakes and deadlines have codes", "[submit]") {
   CommandRef ref = batch->dispatch(kernel, Grid{1}, 1u);
   for (uint32_t i = 0; i < 20; ++i) batch->dispatch(kernel, Grid{1}, i);
   CHECK(code_of_error([&] { ref.touches_nothing(); }) == "misuse");
-  CHECK(code_of_error([&] { (void)batch->try_submit(); }) == "too_long");
+  CHECK(code_of(batch->try_submit()) == "too_long");
   batch->clear();
   batch->dispatch(kernel, Grid{1}, 1u);
   const Completion done = batch->submit(Deadline::after(1s));
@@ -136,5 +138,87 @@ TEST_CASE("a failed queue and a lost device have different codes", "[submit]") {
   CHECK(code_of_error([&] { done.wait(kActiveWait); }) == code);
   batch.dispatch(number_kernel(), Grid{1}, 1u);
   CHECK(code_of_error([&] { batch.submit(soon()); }) == code);
-  CHECK(code_of_error([&] { (void)batch.try_submit(); }) == "no error");  // the batch is empty
+  CHECK(code_of(batch.try_submit()) == code);
+}
+
+TEST_CASE("a try_ form returns each refusal as a value, and only misuse is thrown", "[submit]") {
+  DoubleDevice device({.device = {.ring_size = 16, .paused = true},
+                       .queue = {.packets = 16,
+                                 .publications = 2,
+                                 .timing_signals = 0,
+                                 .kernarg_bytes = 1024,
+                                 .kernarg_slab_bytes = 1024}});
+  const auto kernel = number_kernel();
+  BatchSubmitter batch(device.queue(), {});
+  const Prepared prepared = batch.prepare(kernel, Grid{1});
+  const auto wide = kernel_of<std::array<uint32_t, 512>>(
+      {.name = "wide",
+       .object = 0x3000,
+       .kernarg_bytes = 2048,
+       .arguments = {argument(ArgumentKind::by_value, 0, 2048)}});
+  SECTION("arguments") {
+    const auto zero = batch.try_dispatch(kernel, Grid{0}, 1u);
+    CHECK(code_of(zero) == "argument");
+    CHECK(contains(zero.error().what(), "a size of zero"));
+    const auto too_wide = batch.try_dispatch(wide, Grid{1}, std::array<uint32_t, 512>{});
+    CHECK(code_of(too_wide) == "argument");
+    CHECK(contains(too_wide.error().what(), "slabs of 1024"));
+    CHECK(batch.size() == 0);
+    device.processor().resume();
+  }
+  SECTION("kernargs") {
+    uint32_t packets = 0;
+    while (prepared.try_dispatch(packets)) ++packets;
+    CHECK(packets == 16);  // a slab of 16 blocks
+    CHECK(code_of(prepared.try_dispatch(0u)) == "kernargs");
+    const auto refused = batch.try_dispatch(kernel, Grid{1}, 0u);
+    CHECK(code_of(refused) == "kernargs");
+    CHECK(refused.error().code() == ErrorCode::kernargs);
+    CHECK(
+        contains(refused.error().what(), "BatchSubmitter::try_dispatch: room at once (kernargs)"));
+    CHECK(batch.size() == 16);
+    CHECK(code_of(batch.try_submit()) == "too_long");
+    CHECK(batch.size() == 16);
+    batch.clear();
+    device.processor().resume();
+  }
+  SECTION("timeline, waits and failure") {
+    std::vector<Completion> done;
+    for (uint32_t i = 0; i < 2; ++i) {
+      REQUIRE(batch.try_dispatch(kernel, Grid{1}, i));
+      const Tried<Completion> submitted = batch.try_submit();
+      REQUIRE(submitted);
+      done.push_back(*submitted);
+    }
+    REQUIRE(batch.try_dispatch(kernel, Grid{1}, 2u));
+    CHECK(code_of(batch.try_submit()) == "timeline");
+    CHECK(batch.size() == 1);
+    CHECK(code_of(done[0].try_wait(Deadline::after(1ms))) == "deadline");
+    const auto [status, code] = GENERATE(table<int, const char*>(
+        {{HSA_STATUS_ERROR_INVALID_ISA, "failed"}, {HSA_STATUS_ERROR_FATAL, "device_lost"}}));
+    device.processor().fail(static_cast<hsa_status_t>(status));
+    CHECK(code_of(done[1].try_wait(soon(), kActiveWait)) == code);
+    const auto refused = batch.try_submit();
+    CHECK(code_of(refused) == code);
+    CHECK(static_cast<int>(refused.error().status()) == status);
+  }
+  SECTION("misuse") {
+    device.processor().resume();
+    device.destroy_queue();
+    CHECK(code_of_error([&] { (void)batch.try_dispatch(kernel, Grid{1}, 1u); }) == "misuse");
+    CHECK(code_of_error([&] { (void)prepared.try_dispatch(1u); }) == "misuse");
+    CHECK(code_of_error([&] { (void)batch.try_submit(); }) == "misuse");
+  }
+}
+
+TEST_CASE("a replay without room or on a failed queue is refused as a value", "[submit]") {
+  DoubleDevice device({.device = {.ring_size = 16, .paused = true}});
+  Kernargs kernargs;
+  const auto recording =
+      device.recording(std::span(kernargs.bytes), {.spare_kernarg_bytes = 64, .patience = 1ms});
+  for (uint32_t i = 0; i < 6; ++i) (void)recording->dispatch(number_kernel(), Grid{1}, i);
+  REQUIRE(recording->try_replay(device.queue()));
+  CHECK(code_of(recording->try_replay(device.queue())) == "ring");
+  device.processor().fail(HSA_STATUS_ERROR_INVALID_ISA);
+  CHECK(code_of(recording->try_replay(device.queue())) == "failed");
 }

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "test/engine/error_code.hpp"
 #include "test/engine/recording/file_content.hpp"
 #include "test/support/catch.hpp"
 #include "test/support/errors.hpp"
@@ -77,7 +78,9 @@ TEST_CASE_METHOD(HipSources, "a HIP kernel refuses a partial workgroup, however 
   };
   const KernargBuffer block{gpu, 512};
   refused([&] { dispatch(batch, partial); });
-  refused([&] { batch.try_dispatch(step, partial, y.data(), x.data(), 0.25f, kLength); });
+  refused([&] {
+    test::throw_refusal(batch.try_dispatch(step, partial, y.data(), x.data(), 0.25f, kLength));
+  });
   refused(
       [&] { batch.dispatch_at(block.span(), step, partial, y.data(), x.data(), 0.25f, kLength); });
   refused([&] { (void)batch.prepare(step, partial); });

@@ -12,6 +12,7 @@
 #include <uptempo/recording/recording.hpp>
 #include <uptempo/runtime/error.hpp>
 #include "test/engine/double_device.hpp"
+#include "test/engine/error_code.hpp"
 #include "test/support/catch.hpp"
 #include "test/support/errors.hpp"
 
@@ -149,7 +150,7 @@ TEST_CASE("a dispatch may request all group memory of the agent, and not one byt
                  "group memory the sum is 121; the limit is 120"));
   };
   refused([&] { batch.dispatch(plain, too_much, 1u); });
-  refused([&] { batch.try_dispatch(plain, too_much, 1u); });
+  refused([&] { throw_refusal(batch.try_dispatch(plain, too_much, 1u)); });
   refused([&] { batch.dispatch_at({lines.bytes, kBlockBytes}, plain, too_much, 1u); });
   refused([&] { batch.prepare(plain, too_much); });
   CHECK(contains(error_of<Error>([&] { batch.dispatch(plain, Grid{64}.lds(UINT32_MAX), 1u); }),
@@ -165,7 +166,7 @@ TEST_CASE("a dispatch may request all group memory of the agent, and not one byt
         "200"));
   };
   refused_arrays([&] { batch.dispatch(arrays, fits, 1u, first, third); });
-  refused_arrays([&] { batch.try_dispatch(arrays, fits, 1u, first, third); });
+  refused_arrays([&] { throw_refusal(batch.try_dispatch(arrays, fits, 1u, first, third)); });
   refused_arrays([&] {
     batch.dispatch_at({lines.bytes, kBlockBytes}, arrays, fits, 1u, first, third);
   });

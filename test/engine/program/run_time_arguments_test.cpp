@@ -14,6 +14,7 @@
 #include <uptempo/recording/recording.hpp>
 #include <uptempo/runtime/error.hpp>
 #include "test/engine/double_device.hpp"
+#include "test/engine/error_code.hpp"
 #include "test/support/catch.hpp"
 #include "test/support/errors.hpp"
 
@@ -272,7 +273,7 @@ TEST_CASE("arguments that do not fit are refused on every way, and nothing is ta
     const Grid grid{64};
     const auto prepared = batch.prepare(kernel, grid);
     refused([&, &k = kernel, &g = given] { batch.dispatch(k, grid, g); });
-    refused([&, &k = kernel, &g = given] { batch.try_dispatch(k, grid, g); });
+    refused([&, &k = kernel, &g = given] { throw_refusal(batch.try_dispatch(k, grid, g)); });
     refused([&, &k = kernel, &g = given] {
       batch.dispatch_at({lines.bytes, kBlockBytes}, k, grid, g);
     });

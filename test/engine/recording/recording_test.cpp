@@ -15,6 +15,7 @@
 #include <uptempo/runtime/counters.hpp>
 #include <uptempo/runtime/error.hpp>
 #include "test/engine/double_device.hpp"
+#include "test/engine/error_code.hpp"
 #include "test/engine/recording/recording_bench.hpp"
 #include "test/support/catch.hpp"
 #include "test/support/errors.hpp"
@@ -253,8 +254,9 @@ TEST_CASE(
   const auto recording = bench.recording();
   const Node node = recording->dispatch(number_kernel(), Grid{64}, 0u);
   for (uint32_t i = 1; i < 40; ++i) recording->dispatch(number_kernel(), Grid{64}, i);
-  CHECK(contains(error_of<Error>([&] { recording->try_replay(bench.device.queue()); }),
-                 "40 packets without waiting"));
+  CHECK(
+      contains(error_of<Error>([&] { throw_refusal(recording->try_replay(bench.device.queue())); }),
+               "40 packets without waiting"));
   CHECK(contains(
       error_of<Error>([&] { recording->replay(bench.device.queue(), Deadline::after(1ms)); }),
       "16 slots"));

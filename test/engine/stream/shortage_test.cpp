@@ -5,6 +5,7 @@
 #include <thread>
 
 #include <uptempo/program/metadata.hpp>
+#include "test/engine/error_code.hpp"
 #include "test/engine/stream/stream_devices.hpp"
 #include "test/support/catch.hpp"
 #include "test/support/errors.hpp"
@@ -213,4 +214,29 @@ TEST_CASE("arguments that fill a kernarg slab are launched, larger ones are refu
     CHECK(devices.log.ended(i) != 0);
     CHECK(devices.log.ended(i + 1) == 0);
   }
+}
+
+TEST_CASE("a launch that finds no room is refused as a value, at once, and launches nothing",
+          "[stream][short]") {
+  StreamDevicesOptions options = tiny(1, 2);
+  options.device.paused = true;
+  StreamDevices devices(options);
+  Stream stream(devices);
+  const auto kernel = number_kernel();
+  const auto begin = std::chrono::steady_clock::now();
+  uint32_t launched = 0;
+  while (stream.try_launch(kernel, Grid{1}, launched)) ++launched;
+  const std::string shortage = code_of(stream.try_launch(kernel, Grid{1}, launched));
+  CAPTURE(launched, shortage);
+  CHECK((shortage == "ring" || shortage == "kernargs" || shortage == "timeline"));
+  CHECK(std::chrono::steady_clock::now() - begin < kHang / 2);
+  CHECK(launched >= 16);
+  devices.resume();
+  REQUIRE(eventually([&] { return stream.try_synchronize(soon()).has_value(); }));
+  for (uint32_t i = 1; i < launched; ++i) CHECK(devices.log.is_before(i - 1, i));
+  CHECK(devices.log.began(launched) == 0);
+  CHECK(code_of(stream.try_launch(kernel, Grid{0}, 0u)) == "argument");
+  REQUIRE(stream.try_launch(kernel, Grid{1}, launched));
+  REQUIRE(stream.try_synchronize(soon()));
+  CHECK(devices.log.ended(launched) != 0);
 }

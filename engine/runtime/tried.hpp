@@ -1,0 +1,81 @@
+// Tried<T>: the result of a try_ form: a T, or the reason why there is none.
+//
+//   if (const Tried<Completion> done = batch.try_submit()) {
+//     last = *done;
+//   } else if (is_exhausted(done.code())) {
+//     later();                              // nothing has changed
+//   } else {
+//     report(done.error().what());
+//   }
+//
+// try_ forms never wait for room. They return every refusal as a value: an exhausted resource, a
+// batch that is too long, a failed queue or a lost device, a deadline, and an argument that is not
+// acceptable. Only ErrorCode::misuse is thrown: calls of objects that were moved from or whose
+// queue or Runtime has ended, and calls in the wrong order. So a program that is compiled without
+// exceptions uses these forms after set-up, and ends if it misuses an object. Host memory that is
+// exhausted is std::bad_alloc in either kind of program.
+//
+// Cost: a T and a null pointer. An exhausted resource costs no allocation; other refusals make the
+// text of an Error.
+//
+// Thread safety: a value.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <type_traits>
+#include <utility>
+#include <variant>
+
+#include <uptempo/runtime/error.hpp>
+
+namespace uptempo {
+
+class [[nodiscard]] Refusal {
+ public:
+  // `call` is a string literal: the refused try_ form.
+  Refusal(ErrorCode code, const char* call) noexcept : code_(code), call_(call) {}
+  explicit Refusal(const Error& error) noexcept : code_(error.code()), facts_(error.facts_) {}
+
+  ErrorCode code() const noexcept { return code_; }
+  // The same in words. For an exhausted resource, made by this call.
+  Error error() const;
+
+ private:
+  ErrorCode code_;
+  const char* call_ = nullptr;
+  std::shared_ptr<const ErrorFacts> facts_;  // null for an exhausted resource
+};
+
+// T is void for a call without a result.
+template <class T = void>
+class [[nodiscard]] Tried {
+  using Value = std::conditional_t<std::is_void_v<T>, std::monostate, T>;
+
+ public:
+  // NOLINTBEGIN(google-explicit-constructor): a function returns one or the other
+  Tried(Value value) noexcept(std::is_nothrow_move_constructible_v<Value>)
+      : result_(std::in_place_index<0>, std::move(value)) {}
+  Tried(Refusal refusal) noexcept : result_(std::in_place_index<1>, std::move(refusal)) {}
+  // NOLINTEND(google-explicit-constructor)
+
+  bool has_value() const noexcept { return result_.index() == 0; }
+  explicit operator bool() const noexcept { return has_value(); }
+
+  // Require a value.
+  Value& operator*() & noexcept { return *std::get_if<0>(&result_); }
+  const Value& operator*() const& noexcept { return *std::get_if<0>(&result_); }
+  Value&& operator*() && noexcept { return std::move(*std::get_if<0>(&result_)); }
+  Value* operator->() noexcept { return std::get_if<0>(&result_); }
+  const Value* operator->() const noexcept { return std::get_if<0>(&result_); }
+
+  // Require a refusal.
+  ErrorCode code() const noexcept { return refusal().code(); }
+  Error error() const { return refusal().error(); }
+  const Refusal& refusal() const noexcept { return *std::get_if<1>(&result_); }
+
+ private:
+  std::variant<Value, Refusal> result_;
+};
+
+}  // namespace uptempo
