@@ -126,6 +126,11 @@ Program::Program(const Agent& agent, const std::filesystem::path& file) {
   }
 }
 
+Program Program::with_copy(const Agent& agent, std::span<const std::byte> code) {
+  std::string copy(reinterpret_cast<const char*>(code.data()), code.size());
+  return Program(std::make_shared<const Loaded>(agent, code, std::move(copy)));
+}
+
 const std::string& Program::target() const noexcept { return loaded_->identity.target; }
 
 const CodeIdentity& Program::identity() const noexcept { return loaded_->identity; }

@@ -18,7 +18,7 @@
 // Agents: a program is loaded for one agent. Queues, streams, batches and recordings of another one
 // refuse its kernels with an Error that names both. Make one Program per agent.
 //
-// Lifetime: the caller's bytes must outlive the Program. Programs and kernels are small values
+// Lifetime: the caller's bytes must outlive the Program, except those of with_copy(). Programs and kernels are small values
 // that share the loaded code. The last of them unloads it, which must not happen before its
 // dispatches have completed. Moving copies, so every Program and Kernel always has its code. After
 // the end of the Runtime, existing kernels remain readable; requesting another throws Error.
@@ -229,6 +229,8 @@ class Program {
   // `code`: an AMDGPU ELF file, as Triton (.hsaco) and comgr make them, or a clang offload bundle,
   // plain or compressed, as `hipcc --genco` makes it. Throws Error.
   Program(const Agent& agent, std::span<const std::byte> code);
+  // The same with a copy of the bytes, which the Program keeps.
+  static Program with_copy(const Agent& agent, std::span<const std::byte> code);
   // The same from a file, whose bytes the Program keeps. Also throws Error if it cannot be read.
   Program(const Agent& agent, const std::filesystem::path& file);
   Program(const Program&) noexcept = default;  // no move: a moved-from Program would have no code
@@ -262,6 +264,7 @@ class Program {
 
  private:
   struct Loaded;
+  explicit Program(std::shared_ptr<const Loaded> loaded) noexcept : loaded_(std::move(loaded)) {}
   std::shared_ptr<const Loaded> loaded_;
 };
 

@@ -90,7 +90,7 @@ class Error : public std::runtime_error {
 // the caller's program or library, which must stay loaded.
 struct CallSite {
   const char* file = nullptr;  // null: not known
-  uint32_t line = 0;
+  uint32_t line = 0;           // 0: `file` names the line, too
 
   static constexpr CallSite here(const char* file = __builtin_FILE(),
                                  uint32_t line = __builtin_LINE()) noexcept {

@@ -181,7 +181,8 @@ FlightState state_of(bool is_complete, bool has_failed, bool was_taken) noexcept
 }
 
 std::string site_of(const CallSite& site) {
-  return site.file == nullptr ? std::string() : fmt::format("{}:{}", site.file, site.line);
+  if (site.file == nullptr) return {};
+  return site.line == 0 ? site.file : fmt::format("{}:{}", site.file, site.line);
 }
 
 std::string range_of(uint64_t first, uint64_t count) {
