@@ -13,7 +13,8 @@ to targets that link it:
 
   namespace my::kernels { inline namespace <project>_<target> { std::span<const std::byte> a(); } }
 
-Callers pass my::kernels::a() to uptempo::Program. The bytes live as long as the program. A generated
+Callers pass my::kernels::a() to uptempo::Program. The bytes live as long as the program. For C it
+generates <uptempo/kernels/a.h> beside it, with const void* kernels_a(size_t* bytes). A generated
 C++ file writes the bundle around the code objects, so no bundler is needed, and neither is Python
 nor an assembler language. The target property UPTEMPO_KERNEL_HEADERS lists the generated headers,
 for install().
@@ -456,15 +457,16 @@ function(uptempo_add_kernels target)
 
     set(embedded "${out}/${name}.cpp")
     set(header "${out}/include/uptempo/kernels/${name}.hpp")
+    set(c_header "${out}/include/uptempo/kernels/${name}.h")
     add_custom_command(
-      OUTPUT "${embedded}" "${header}"
-      COMMAND "${CMAKE_COMMAND}" -D "ENTRIES=${entries}" -D "SOURCE=${embedded}" -D "HEADER=${header}" -D "NAME=${name}"
-              -D "NAMESPACE=${arg_NAMESPACE}" -D "IDENTITY=${identity}" -P "${embed_script}"
+      OUTPUT "${embedded}" "${header}" "${c_header}"
+      COMMAND "${CMAKE_COMMAND}" -D "ENTRIES=${entries}" -D "SOURCE=${embedded}" -D "HEADER=${header}" -D "C_HEADER=${c_header}"
+              -D "NAME=${name}" -D "NAMESPACE=${arg_NAMESPACE}" -D "IDENTITY=${identity}" -P "${embed_script}"
       DEPENDS "${embed_script}" ${objects}
       COMMENT "Embedding ${name}"
       VERBATIM)
-    target_sources(${target} PRIVATE "${embedded}" "${header}")
-    set_property(TARGET ${target} APPEND PROPERTY UPTEMPO_KERNEL_HEADERS "${header}")
+    target_sources(${target} PRIVATE "${embedded}" "${header}" "${c_header}")
+    set_property(TARGET ${target} APPEND PROPERTY UPTEMPO_KERNEL_HEADERS "${header}" "${c_header}")
     # .incbin hides the code objects from the dependency scanner.
     set_source_files_properties("${embedded}" PROPERTIES OBJECT_DEPENDS "${objects}" SKIP_UNITY_BUILD_INCLUSION ON)
   endforeach()

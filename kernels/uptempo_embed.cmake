@@ -1,7 +1,7 @@
-# Writes the C++ source that embeds code objects and the header that declares NAMESPACE::NAME(). Run
-# by uptempo_add_kernels. ENTRIES lists the code objects as "<bundle entry ID>=<file>". IDENTITY
-# names the project and the target. It makes function and label unique, so that two targets of one
-# program may embed kernels with the same name.
+# Writes the C++ source that embeds code objects, the header that declares NAMESPACE::NAME(), and the
+# header for C. Run by uptempo_add_kernels. ENTRIES lists the code objects as
+# "<bundle entry ID>=<file>". IDENTITY names the project and the target. It makes function and label
+# unique, so that two targets of one program may embed kernels with the same name.
 #
 # The assembler writes the bundle (Clang documentation, "Bundled Code Object Layout"): magic string,
 # number of entries; for each entry the offset, the size, the length of its ID, and the ID; then the
@@ -54,9 +54,36 @@ std::span<const std::byte> @NAME@();
 #endif
 #endif
 ]=])
+file(CONFIGURE OUTPUT "${C_HEADER}" @ONLY CONTENT [=[
+// Generated from @NAME@.cl by uptempo_add_kernels, for C.
+#ifndef KERNELS_OF_@IDENTITY@_@NAME@_H
+#define KERNELS_OF_@IDENTITY@_@NAME@_H
+
+#include <stddef.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// Returns the code objects of @NAME@.cl, and their size in bytes: a clang offload bundle in
+// read-only memory, valid while the program runs.
+const void* kernels_of_@IDENTITY@_@NAME@(size_t* bytes);
+
+static inline const void* kernels_@NAME@(size_t* bytes) {
+  return kernels_of_@IDENTITY@_@NAME@(bytes);
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
+]=])
 file(CONFIGURE OUTPUT "${SOURCE}" @ONLY CONTENT [=[
 // Generated from @NAME@.cl by uptempo_add_kernels.
 #include <uptempo/kernels/@NAME@.hpp>
+
+#include <uptempo/kernels/@NAME@.h>
 
 __asm__(
     ".pushsection .rodata\n"
@@ -78,4 +105,9 @@ std::span<const std::byte> @NAME@() { return {begin_of_@label@, end_of_@label@};
 
 }  // namespace @IDENTITY@
 }  // namespace @NAMESPACE@
+
+const void* kernels_of_@IDENTITY@_@NAME@(size_t* bytes) {
+  *bytes = static_cast<size_t>(end_of_@label@ - begin_of_@label@);
+  return begin_of_@label@;
+}
 ]=])
