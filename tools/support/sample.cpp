@@ -1,5 +1,7 @@
 #include "tools/support/sample.hpp"
 
+#include "tools/support/sample.h"
+
 #include <stdexcept>
 
 #include "tools/support/command_line.hpp"
@@ -40,3 +42,11 @@ int run_sample(const std::string& name, const std::string& description, int argc
 }
 
 }  // namespace uptempo::support
+
+int uptempo_run_sample(const char* name, const char* description, int argc, char** argv,
+                       int (*body)(const char* device)) {
+  using namespace uptempo;
+  return support::run_sample(name, description, argc, argv, [&](vgpu::RunningOn device) {
+    return body(vgpu::label(device).data()) != 0;
+  });
+}
