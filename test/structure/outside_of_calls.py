@@ -18,7 +18,7 @@ CODE = re.compile(r"\b(?:gnu::|__attribute__\(\()(?:constructor|destructor)\b"
                   r"|\bpthread_atfork\(|\b(?:__cxa_|at_quick_|std::)?at_?exit\(&|\bon_exit\("
                   r"|(?<!hsa_)\b(?:std::|__)?sig(?:action|nal)\([^;]*, &|\bstd::signal\(")
 # Destructors, and functions of the linker, that CODE does not find.
-DESTRUCTORS = {"engine": {"completion/completion_thread.cpp", "runtime/counters.cpp",
+DESTRUCTORS = {"engine": {"c/call.cpp", "completion/completion_thread.cpp", "runtime/counters.cpp",
                           "runtime/signal_budget.cpp"}}
 # Constants that are computed at the load.
 CONSTANTS = {"tools/vgpu": {"cp/device_thread.cpp", "device/whole_access.hpp",

@@ -7,6 +7,8 @@
 #       tree for others.
 #   uptempo_executable(<target> <source>...)
 #       Calls add_executable and uptempo_target. The program goes to bin/.
+#   uptempo_c_executable(<target> <source>...)
+#       The same for C11. The engine is C++, so CMake links the program with the C++ compiler.
 #   uptempo_cold(<target>...)
 #       Compiles targets with less optimisation. For tests, and for code that parses command lines
 #       or prints reports.
@@ -57,7 +59,7 @@ set(UPTEMPO_INCLUDE_DIR ${PROJECT_BINARY_DIR}/include CACHE INTERNAL "Holds upte
 file(MAKE_DIRECTORY ${UPTEMPO_INCLUDE_DIR}/uptempo)
 file(GLOB _entries ${UPTEMPO_ROOT_DIR}/engine/*)
 foreach(_entry IN LISTS _entries ITEMS ${UPTEMPO_ROOT_DIR}/aql)
-  if(IS_DIRECTORY ${_entry} OR _entry MATCHES "\\.hpp$")
+  if(IS_DIRECTORY ${_entry} OR _entry MATCHES "\\.(h|hpp)$")
     get_filename_component(_name ${_entry} NAME)
     file(CREATE_LINK ${_entry} ${UPTEMPO_INCLUDE_DIR}/uptempo/${_name} SYMBOLIC)
   endif()
@@ -66,7 +68,7 @@ endforeach()
 # An anonymous namespace is no defect in a source that another one includes.
 set(UPTEMPO_UNITY_WARNINGS "")
 if(CMAKE_UNITY_BUILD AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)
-  set(UPTEMPO_UNITY_WARNINGS -Wno-subobject-linkage)
+  set(UPTEMPO_UNITY_WARNINGS $<$<COMPILE_LANGUAGE:CXX>:-Wno-subobject-linkage>)
 endif()
 
 # GCC collects garbage in its own memory from 128 MiB on. Later collections save about a tenth of its
@@ -97,6 +99,13 @@ endfunction()
 function(uptempo_executable target)
   add_executable(${target} ${ARGN})
   uptempo_target(${target})
+endfunction()
+
+function(uptempo_c_executable target)
+  uptempo_executable(${target} ${ARGN})
+  # Each source has names of its own, so they are compiled one by one.
+  set_target_properties(${target} PROPERTIES C_STANDARD 11 C_STANDARD_REQUIRED ON C_EXTENSIONS OFF UNITY_BUILD OFF)
+  target_compile_options(${target} PRIVATE -Wpedantic)
 endfunction()
 
 # CLI11 and nlohmann-json are large templates whose speed does not matter here. -O3 doubles their

@@ -6,6 +6,8 @@
 #   uptempo_vgpu_test(<name> SOURCES <file>... [LIBRARIES <target>...]
 #                     [OPTIONS <launcher option>...] [ONE_DEVICE])
 #       A test that runs under uptempo-vgpu, on each device of the suite.
+#   uptempo_device_tests(<target> [OPTIONS <launcher option>...] [ONE_DEVICE])
+#       The same for a program of its own, without Catch2. Its exit code is the result.
 #   uptempo_hip_test(<name> SOURCES <file>... [LIBRARIES <target>...])
 #       The same for a test of HIP's host side: hipcc compiles the sources that end in .hip, without
 #       sanitizers. Catch2 is linked; a source with a main() is a program of its own.
@@ -176,8 +178,17 @@ function(uptempo_vgpu_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "ONE_DEVICE" "" "SOURCES;LIBRARIES;OPTIONS")
   _uptempo_test_program(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE uptempo_test_main ${arg_LIBRARIES} Threads::Threads)
-  add_dependencies(${name} uptempo_vgpu_launcher)
   set_property(TARGET ${name} PROPERTY UPTEMPO_RUNS_ON_DEVICE ON)
+  set(one_device "")
+  if(arg_ONE_DEVICE)
+    set(one_device ONE_DEVICE)
+  endif()
+  uptempo_device_tests(${name} OPTIONS ${arg_OPTIONS} ${one_device})
+endfunction()
+
+function(uptempo_device_tests name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "ONE_DEVICE" "" "OPTIONS")
+  add_dependencies(${name} uptempo_vgpu_launcher)
   _uptempo_devices(tests devices ${name} "${arg_ONE_DEVICE}")
   foreach(test device IN ZIP_LISTS tests devices)
     add_test(NAME ${test} COMMAND uptempo_vgpu_launcher ${device} ${arg_OPTIONS} -- $<TARGET_FILE:${name}>)

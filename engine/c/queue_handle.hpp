@@ -1,0 +1,36 @@
+// The handle of a queue in the C interface, which batches, recordings and streams use.
+#pragma once
+
+#include <hsa/hsa.h>
+
+#include <atomic>
+
+#include <uptempo/c/queue.h>
+#include <uptempo/c/call.hpp>
+#include <uptempo/dispatch/queue.hpp>
+
+struct uptempo_queue : uptempo::c::Handle<uptempo::c::Kind::queue> {
+  uptempo_queue(const uptempo::Agent& agent, const uptempo::QueueOptions& options)
+      : queue(agent, options) {}
+  uptempo_queue(const uptempo::Agent& agent, hsa_queue_t& borrowed,
+                const uptempo::QueueOptions& options)
+      : is_borrowed(true), queue(uptempo::Queue::borrow(agent, &borrowed, &error, options)) {}
+
+  // Before the queue, which reads it until its end.
+  std::atomic<hsa_status_t> error{HSA_STATUS_SUCCESS};
+  const bool is_borrowed = false;
+  uptempo::Queue queue;
+};
+
+namespace uptempo::c {
+
+// Throws Error for a number that no enum has.
+QueueOptions queue_options_of(const uptempo_queue_options& given);
+
+// 0: the default.
+inline aql::Chunking chunking_of(uint32_t lead, uint32_t chunk,
+                                 const aql::Chunking& defaults) noexcept {
+  return {.lead = or_default(lead, defaults.lead), .chunk = or_default(chunk, defaults.chunk)};
+}
+
+}  // namespace uptempo::c
