@@ -47,11 +47,18 @@ constexpr uint32_t kImportedGraphBatches[] = {120, 1024};
 constexpr double kPlanningNs = 20;
 constexpr double kRunTimeArgumentsNs = 2;
 constexpr double kPointersNs = kRunTimeArgumentsNs + 1;  // and to load two values where they are
+constexpr double kCInterfaceNs = 5;
 constexpr Bar kDifferences[] = {
     {"uptempo-dispatch-packed", 120, kNsMore, kRunTimeArgumentsNs, "uptempo-dispatch", 120},
     {"uptempo-dispatch-packed", 1024, kNsMore, kRunTimeArgumentsNs, "uptempo-dispatch", 1024},
     {"uptempo-dispatch-params", 120, kNsMore, kPointersNs, "uptempo-dispatch", 120},
     {"uptempo-dispatch-params", 1024, kNsMore, kPointersNs, "uptempo-dispatch", 1024},
+    {"uptempo-c-packed", 120, kNsMore, kCInterfaceNs, "uptempo-dispatch-packed", 120},
+    {"uptempo-c-packed", 1024, kNsMore, kCInterfaceNs, "uptempo-dispatch-packed", 1024},
+    {"uptempo-c-params", 120, kNsMore, kCInterfaceNs, "uptempo-dispatch-params", 120},
+    {"uptempo-c-params", 1024, kNsMore, kCInterfaceNs, "uptempo-dispatch-params", 1024},
+    {"uptempo-c-stream", 120, kNsMore, kCInterfaceNs, "uptempo-stream-packed", 120},
+    {"uptempo-c-stream", 1024, kNsMore, kCInterfaceNs, "uptempo-stream-packed", 1024},
     {"uptempo-planned", 8, kNsMore, kPlanningNs, "uptempo-prepared", 8},
     {"uptempo-planned", 120, kNsMore, kPlanningNs, "uptempo-prepared", 120},
     {"uptempo-planned", 1024, kNsMore, kPlanningNs, "uptempo-prepared", 1024},
@@ -62,9 +69,10 @@ constexpr Bar kDifferences[] = {
 
 // These rows must have none of these counts in the steady state.
 constexpr const char* kFreeRows[] = {
-    "uptempo-single",  "uptempo-dispatch",       "uptempo-prepared", "uptempo-batch",
-    "uptempo-planned", "uptempo-planned-slices", "uptempo-stream",   "uptempo-launcher",
-    "uptempo-replay",  "uptempo-replay-patched", "uptempo-hip-graph"};
+    "uptempo-single",   "uptempo-dispatch",       "uptempo-prepared", "uptempo-batch",
+    "uptempo-planned",  "uptempo-planned-slices", "uptempo-c-packed", "uptempo-c-stream",
+    "uptempo-stream",   "uptempo-launcher",       "uptempo-replay",   "uptempo-replay-patched",
+    "uptempo-hip-graph"};
 constexpr const CountKind* kFreeKinds[] = {&kCountKinds[0], &kCountKinds[1]};
 static_assert(kFreeKinds[0]->value == &Counts::allocations &&
               kFreeKinds[1]->value == &Counts::system_calls);

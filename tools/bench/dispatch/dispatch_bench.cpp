@@ -67,6 +67,7 @@ Bench::Bench(const Options& options, const support::Device& device)
   add(bench::hsa_rows(raw));
   add(bench::uptempo_rows(workload));
   add(bench::stream_rows(workload));
+  add(bench::c_rows(workload));
   if (options.peer == "hip") peers.push_back(bench::add_hip_rows(rows, workload));
   if (options.peer == "pocl") peers.push_back(bench::add_pocl_rows(rows, workload));
 

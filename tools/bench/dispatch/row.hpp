@@ -102,6 +102,7 @@ Rows floor_rows(std::shared_ptr<RawQueue> queue);  // the cheapest ways to put t
 Rows hsa_rows(std::shared_ptr<RawQueue> queue);    // hand-written loops on the HSA API
 Rows uptempo_rows(const Workload& workload);       // this library's batches and recordings
 Rows stream_rows(const Workload& workload);        // this library's streams and launchers
+Rows c_rows(const Workload& workload);             // both in C
 
 // A peer is a separate shared library; it has rows if it was built and can be opened.
 struct Peer {

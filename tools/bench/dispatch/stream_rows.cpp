@@ -2,6 +2,7 @@
 // by Stream, by Stream as under a profiler, and by a Launcher. Without a profiler's request, access
 // is direct also in the counting run, whose counters look like a tool that interposes (counters.h).
 #include <memory>
+#include <span>
 #include <string_view>
 
 #include <uptempo/stream/launcher.hpp>
@@ -58,6 +59,26 @@ class StreamRow : public Row {
   Stream stream_;
 };
 
+// With arguments given at run time, as packed bytes.
+class PackedRow final : public StreamRow {
+ public:
+  explicit PackedRow(const Workload& workload)
+      : StreamRow(workload, "uptempo-stream-packed"),
+        tally_(Kernel<Arguments>::of(workload.tally.shared_info())) {}
+  void submit(const Load& load) override {
+    struct {
+      uint32_t* tallies;
+      uint32_t dispatch;
+    } packed{workload_.tallies.data(), 0};
+    for (uint32_t i = 0; i < load.dispatches(); ++i, ++packed.dispatch)
+      stream_.launch(tally_, Grid{Workload::kItems}, std::as_bytes(std::span(&packed, 1)));
+    stream_.record();
+  }
+
+ private:
+  const Kernel<Arguments> tally_;
+};
+
 // Always the arguments of the first dispatch, which the launcher has written once.
 class LauncherRow final : public StreamRow {
  public:
@@ -82,6 +103,7 @@ class LauncherRow final : public StreamRow {
 Rows stream_rows(const Workload& workload) {
   Rows rows;
   rows.push_back(std::make_unique<StreamRow>(workload, "uptempo-stream"));
+  rows.push_back(std::make_unique<PackedRow>(workload));
   // Index and doorbell of each launch by HSA calls, as where a tool interposes.
   rows.push_back(
       std::make_unique<StreamRow>(workload, "uptempo-stream-hsa-calls", RingAccessMode::hsa_calls));

@@ -29,6 +29,10 @@ Results good() {
     results.all.push_back(steady("hsa-careful", batch, 6));
     results.all.push_back(steady("uptempo-single", batch, 20));
     results.all.push_back(steady("uptempo-stream", batch, 20));
+    results.all.push_back(steady("uptempo-stream-packed", batch, 21));
+    results.all.push_back(steady("uptempo-c-stream", batch, 25));
+    results.all.push_back(steady("uptempo-c-packed", batch, 17));
+    results.all.push_back(steady("uptempo-c-params", batch, 18));
     results.all.push_back(steady("uptempo-launcher", batch, 19));
     results.all.push_back(steady("uptempo-dispatch", batch, 12));
     results.all.push_back(steady("uptempo-dispatch-packed", batch, 13));

@@ -46,6 +46,9 @@ void check_every_row(const std::string& kernels, const std::vector<std::string>&
                                  "hsa-naive",
                                  "uptempo-batch",
                                  "uptempo-batch-device",
+                                 "uptempo-c-packed",
+                                 "uptempo-c-params",
+                                 "uptempo-c-stream",
                                  "uptempo-dispatch",
                                  "uptempo-dispatch-packed",
                                  "uptempo-dispatch-params",
@@ -55,6 +58,7 @@ void check_every_row(const std::string& kernels, const std::vector<std::string>&
                                  "uptempo-prepared",
                                  "uptempo-single",
                                  "uptempo-stream",
+                                 "uptempo-stream-packed",
                                  "uptempo-stream-hsa-calls",
                                  "uptempo-stream-device",
                                  "uptempo-launcher",
@@ -98,10 +102,12 @@ TEST_CASE("the costs of a batch other than time are counted from outside") {
     if (name == "hsa-doorbell-each submit") costs(0, 0, 3 * 120, 120);
     if (name == "uptempo-single complete") costs(0, 0, 0, 120);
     if (name == "uptempo-batch complete" || name == "uptempo-dispatch-packed submit" ||
-        name == "uptempo-dispatch-params submit" || name == "uptempo-planned submit" ||
+        name == "uptempo-dispatch-params submit" || name == "uptempo-c-packed submit" ||
+        name == "uptempo-c-params submit" || name == "uptempo-planned submit" ||
         name == "uptempo-planned-slices submit")
       costs(0, 0, 0, 1);
-    if (name == "uptempo-stream submit" || name == "uptempo-launcher submit")
+    if (name == "uptempo-stream submit" || name == "uptempo-launcher submit" ||
+        name == "uptempo-stream-packed submit" || name == "uptempo-c-stream submit")
       costs(0, 0, 0, 120 + 1.0 / 8);  // a marker after all eight batches
     if (name == "uptempo-stream-hsa-calls submit") {
       // Two for each launch and for the marker; the read index only now and then.
