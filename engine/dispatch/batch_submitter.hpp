@@ -68,7 +68,7 @@ namespace uptempo {
 
 struct BatchOptions {
   Timing timing = Timing::none;
-  FencePolicy fences = FencePolicy::planned;
+  FencePolicy fences = FencePolicy::by_need;
   aql::Chunking chunking{};  // one doorbell by default
   // Longest wait of dispatch() for a kernarg block, and of submit() without a deadline for room.
   std::chrono::nanoseconds patience = std::chrono::seconds(30);

@@ -71,7 +71,7 @@ namespace uptempo {
 
 // How a batch or a recording plans its fences.
 enum class FencePolicy : uint8_t {
-  planned,  // only those that the declarations need
+  by_need,  // only those that the declarations need
   // For comparison: system/system and a barrier bit on every packet, as in most runtimes.
   system_everywhere,
 };

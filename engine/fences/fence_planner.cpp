@@ -124,7 +124,7 @@ void FencePlanner::plan(std::span<const Declarations> packets,
     }
     epoch_[i] = epoch;
     if (plan.flags.acquire != FenceScope::none) acquired_ = epoch;
-    if (policy_ == FencePolicy::planned) hand_over(needs.writers, i, packets, plans);
+    if (policy_ == FencePolicy::by_need) hand_over(needs.writers, i, packets, plans);
   }
   if (!deferred_.empty()) place_deferred(packets, plans);
 }

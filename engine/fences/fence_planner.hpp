@@ -34,7 +34,7 @@ Overwrites overwrites_on(const Agent* agent) noexcept;
 
 class FencePlanner {
  public:
-  explicit FencePlanner(Overwrites overwrites, FencePolicy policy = FencePolicy::planned) noexcept
+  explicit FencePlanner(Overwrites overwrites, FencePolicy policy = FencePolicy::by_need) noexcept
       : policy_(policy), relations_(overwrites == Overwrites::handed_over) {}
 
   // Fills plans[i] for packets[i]; both have the same length. Keeps the caller's choices, and uses

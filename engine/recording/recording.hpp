@@ -101,7 +101,7 @@ struct OpenNode {
 }  // namespace detail
 
 struct RecordingOptions {
-  FencePolicy fences = FencePolicy::planned;
+  FencePolicy fences = FencePolicy::by_need;
   Timing timing = Timing::none;
   aql::Chunking chunking{.lead = 8, .chunk = 1024};
   // Minimum, for blocks of nodes that are patched while replays are in flight, at most 256 MiB. The

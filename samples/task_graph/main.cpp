@@ -210,8 +210,8 @@ support::ExitCode run(const std::string& choice, uint32_t rounds, const std::str
   Copier copier(device.gpu);
   PinnedBuffer<uint32_t> host(device.gpu, kElements);
   const std::vector<uint32_t> expected = on_the_host(tasks);
-  std::vector<Way> ways{{"planned", FencePolicy::planned, true},
-                        {"barrier everywhere", FencePolicy::planned, false},
+  std::vector<Way> ways{{"planned", FencePolicy::by_need, true},
+                        {"barrier everywhere", FencePolicy::by_need, false},
                         {"system everywhere", FencePolicy::system_everywhere, false}};
   for (uint32_t round = 0; round < rounds; ++round)
     for (Way& way : ways) run_once(way, queue, runner, tasks, copier, host, expected);

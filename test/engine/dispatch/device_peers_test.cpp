@@ -102,7 +102,7 @@ TEST_CASE_METHOD(OnPeers, "a batch of one GPU waits on the device for a batch of
                  "[peers][batch]") {
   const DeviceBuffer<uint32_t> words{gpus, kBatchItems};
   std::array<Queue, 2> queues{Queue{gpus[0]}, Queue{gpus[1]}};
-  for (const FencePolicy fences : {FencePolicy::planned, FencePolicy::system_everywhere}) {
+  for (const FencePolicy fences : {FencePolicy::by_need, FencePolicy::system_everywhere}) {
     constexpr uint32_t kHops = 20;
     const BatchOptions options{.fences = fences};
     std::array<BatchSubmitter, 2> batches{BatchSubmitter{queues[0], options},

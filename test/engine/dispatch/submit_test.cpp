@@ -157,7 +157,7 @@ TEST_CASE("barrier bits that parts add are counted", "[submit]") {
 }
 
 TEST_CASE("explain() describes the plan of the last submission, packet by packet", "[submit]") {
-  for (const FencePolicy policy : {FencePolicy::planned, FencePolicy::system_everywhere}) {
+  for (const FencePolicy policy : {FencePolicy::by_need, FencePolicy::system_everywhere}) {
     for (const uint32_t count : {1u, 2u, 5u}) {
       for (const bool declares : {false, true}) {
         DoubleDevice device;
@@ -399,7 +399,7 @@ TEST_CASE("a caller's completion signal is refused while an earlier publication 
   SignalDouble own(1), other(1);  // outlive the queue that waits for them
   DoubleDevice device({.device = {.ring_size = 64, .paused = true}});
   const auto publish = [&](const SignalDouble& signal) {
-    detail::Publication publication(FencePolicy::planned);  // dropped by its destructor
+    detail::Publication publication(FencePolicy::by_need);  // dropped by its destructor
     device.state().join(publication);
     device.state().make_room(publication);
     publication.put_barrier();

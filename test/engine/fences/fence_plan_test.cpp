@@ -39,7 +39,7 @@ struct Batch {
     return *this;
   }
   std::vector<PacketPlan> plan(Overwrites overwrites = Overwrites::handed_over,
-                               FencePolicy policy = FencePolicy::planned) const {
+                               FencePolicy policy = FencePolicy::by_need) const {
     std::vector<PacketPlan> plans(packets.size());
     detail::FencePlanner(overwrites, policy).plan(packets, accesses, plans);
     return plans;
