@@ -143,7 +143,7 @@ void* LauncherCore::room(Stream& stream, size_t argument, size_t bytes) {
     // Powers of two, so that arrays that grow step by step do not allocate at each step.
     Allocation larger(*streams_->agent(), MemoryKind::device,
                       std::bit_ceil(std::max(bytes, kLeastBytes)));
-    if (memory.data() != nullptr) stream.free(std::move(memory));
+    if (memory.data() != nullptr) stream.free_after_work(std::move(memory));
     memory = std::move(larger);
   }
   return memory.data();
@@ -170,7 +170,7 @@ void LauncherCore::end_arrays(Stream& stream) {
 void LauncherCore::abandon_arrays(Stream& stream) noexcept {
   try {
     for (Allocation& memory : scratch_)
-      if (memory.data() != nullptr) stream.free(std::move(memory));
+      if (memory.data() != nullptr) stream.free_after_work(std::move(memory));
   } catch (...) {  // the rest is not known to be unused before the end of the Runtime
     for (Allocation& memory : scratch_) memory.leave_to_session();
   }

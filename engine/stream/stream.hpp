@@ -173,22 +173,20 @@ class Stream {
     return fill_with(to, rows, &pattern, sizeof(T), path);
   }
 
-  // Frees memory once all earlier work of the stream is complete. This happens in a later free(),
+  // Frees memory once all earlier work of the stream is complete. This happens in a later one,
   // in a later call that waits for an event or a stream, in the destructor of a stream, or at the
   // latest with the Streams; never in a launch. Throws Error like record(); the caller then keeps
   // the memory.
-  void free(Allocation&& memory) {
-    free_after_work([](void* from) noexcept { return std::move(*static_cast<Allocation*>(from)); },
-                    &memory);
+  void free_after_work(Allocation&& memory) {
+    retire([](void* from) noexcept { return std::move(*static_cast<Allocation*>(from)); }, &memory);
   }
   template <class Buffer>
-  void free(Buffer&& buffer) requires requires {
+  void free_after_work(Buffer&& buffer) requires requires {
     { buffer.release() } -> std::same_as<Allocation>;
   }
   {
     using Type = std::remove_reference_t<Buffer>;
-    free_after_work([](void* from) noexcept { return static_cast<Type*>(from)->release(); },
-                    &buffer);
+    retire([](void* from) noexcept { return static_cast<Type*>(from)->release(); }, &buffer);
   }
 
   // The agent of its Streams.
@@ -245,7 +243,7 @@ class Stream {
   void put_pinned_for_once(const Transfer& transfer, CopyPath path);
   static void count_transfer(const Transfer& transfer, CopyPath path) noexcept;
   // `take(from)` returns the memory, once nothing can fail any more.
-  void free_after_work(Allocation (*take)(void* from) noexcept, void* from);
+  void retire(Allocation (*take)(void* from) noexcept, void* from);
 
   // Throws Error for a stream that was moved from.
   void require_here(const char* call) const {

@@ -408,8 +408,8 @@ void Stream::put_pinned_for_once(const Transfer& transfer, CopyPath path) {
   count(&CounterBlock::copies_pinned_for_once);
 }
 
-void Stream::free_after_work(Allocation (*take)(void* from) noexcept, void* from) {
-  require_here("Stream::free");
+void Stream::retire(Allocation (*take)(void* from) noexcept, void* from) {
+  require_here("Stream::free_after_work");
   const Event after = record();
   RetiredList& retired = RetiredList::of_process();
   RetiredList::Entry kept = retired.make_entry();

@@ -115,7 +115,7 @@ void GpuSorter::reserve(uint64_t keys) {
       if (used_ > 0)
         merging_.copy(CopyTarget::device(larger.data(), used_ * sizeof(uint32_t)),
                       CopySource::device(side.data(), used_ * sizeof(uint32_t)));
-      merging_.free(std::move(side));
+      merging_.free_after_work(std::move(side));
       side = std::move(larger);
     }
   }

@@ -276,7 +276,7 @@ TEST_CASE_METHOD(OnDevice, "moved-from buffers are empty", "[misuse]") {
   Streams streams{gpu};
   Stream stream{streams};
   CHECK(contains(error_of<Error>([&] { stream.copy(device, pinned_too); }), "a target of 0 bytes"));
-  stream.free(std::move(device));
+  stream.free_after_work(std::move(device));
   stream.synchronize();
 
   std::vector<uint32_t> host(1024);

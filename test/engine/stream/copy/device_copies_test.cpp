@@ -367,8 +367,8 @@ TEST_CASE("buffers are freed in the order of their stream, by a call that waits"
     stream->copy(CopyTarget::device(values.data(), 4000), source);
     for (uint32_t i = 0; i < 50; ++i) stream->launch(device.chain, Grid{1000}, values.data(), i);
     stream->copy(result, CopySource::device(values.data(), 4000));
-    stream->free(std::move(values));
-    stream->free(std::move(source));
+    stream->free_after_work(std::move(values));
+    stream->free_after_work(std::move(source));
     const Event after = stream->record();
     CHECK(values.data() == nullptr);
     DeviceBuffer<uint32_t> others(device.gpu, 1000);
@@ -389,7 +389,7 @@ TEST_CASE("buffers are freed in the order of their stream, by a call that waits"
         streams.synchronize();
         break;
       case 2:
-        stream->free(DeviceBuffer<uint32_t>(device.gpu, 1));
+        stream->free_after_work(DeviceBuffer<uint32_t>(device.gpu, 1));
         break;
       case 3:
         other.synchronize();
@@ -529,7 +529,7 @@ TEST_CASE("copies in flight outlive their stream, and complete with the Streams 
       stream.copy(memory, std::span(bytes));
       stream.copy(std::span(back), memory);
       DeviceBuffer<uint8_t> extra(device.gpu, 100);
-      stream.free(std::move(extra));
+      stream.free_after_work(std::move(extra));
     }
   }
   CHECK(back == bytes);
