@@ -290,11 +290,11 @@ uptempo_status uptempo_stream_fill_2d(uptempo_stream* stream, uptempo_range to,
   });
 }
 
-uptempo_status uptempo_stream_free(uptempo_stream* stream, uptempo_buffer* buffer) {
+uptempo_status uptempo_stream_free_after_work(uptempo_stream* stream, uptempo_buffer* buffer) {
   return guarded(__func__, [&] {
     Stream& of = handle(stream, "stream").stream;
     uptempo_buffer& freed = handle(buffer, "buffer");
-    of.free(std::move(freed.memory));
+    of.free_after_work(std::move(freed.memory));
     delete &freed;
   });
 }

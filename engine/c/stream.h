@@ -161,7 +161,8 @@ UPTEMPO_API uptempo_status uptempo_stream_fill_2d(uptempo_stream* stream, uptemp
                                                   uptempo_path* taken);
 // Destroys the buffer once all earlier work of the stream is complete. The handle ends at once. On
 // failure the caller keeps it.
-UPTEMPO_API uptempo_status uptempo_stream_free(uptempo_stream* stream, uptempo_buffer* buffer);
+UPTEMPO_API uptempo_status uptempo_stream_free_after_work(uptempo_stream* stream,
+                                                          uptempo_buffer* buffer);
 
 #ifdef __cplusplus
 }

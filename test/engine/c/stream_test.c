@@ -147,8 +147,8 @@ void stream_cases(void) {
     FAILS(uptempo_stream_copy_2d(stream, uptempo_pinned(out, 4), uptempo_device(on_device, 4), NULL,
                                  UPTEMPO_PATH_AUTOMATIC, NULL),
           ARGUMENT, "'rows'");
-    FAILS(uptempo_stream_free(NULL, device), ARGUMENT, "'stream'");
-    OK(uptempo_stream_free(stream, device));
+    FAILS(uptempo_stream_free_after_work(NULL, device), ARGUMENT, "'stream'");
+    OK(uptempo_stream_free_after_work(stream, device));
     free(host);
   }
   if (begins("streams have a priority and a mask of compute units")) {
