@@ -473,4 +473,5 @@ function(uptempo_add_kernels target)
 
   target_compile_definitions(${target} PRIVATE UPTEMPO_KERNELS_OF_${identity})
   target_include_directories(${target} ${include_scope} "$<BUILD_INTERFACE:${out}/include>")
+  target_compile_features(${target} ${include_scope} cxx_std_20)  # the header's std::span
 endfunction()
