@@ -13,7 +13,7 @@ std::string targets() {
 
 std::string help() {
   return "Usage: uptempo-vgpu [options] [--] program [argument...]\n"
-         "       uptempo-vgpu --join NAME --reset-gpu INDEX\n"
+         "  or:  uptempo-vgpu --join NAME --reset-gpu INDEX\n"
          "\n"
          "Runs a program that uses ROCr, ROCT or HIP on a virtual AMD GPU. The exit status is the "
          "program's.\n"
