@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <uptempo/runtime/version.h>
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -59,6 +61,10 @@ typedef enum uptempo_status {
 
   UPTEMPO_ERROR_INTERNAL = 1000,  // an exception that is no uptempo::Error
 } uptempo_status;
+
+// Returns UPTEMPO_VERSION_NUMBER of the library that runs. A program whose headers are older runs
+// with it, as long as the soname is the same. Any thread.
+UPTEMPO_API uint32_t uptempo_version(void);
 
 // Returns "UPTEMPO_ERROR_ARGUMENT", or "unknown status". Any thread.
 UPTEMPO_API const char* uptempo_status_name(uptempo_status status);

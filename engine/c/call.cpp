@@ -219,6 +219,8 @@ using namespace uptempo::c;
 UPTEMPO_C_CODES(UPTEMPO_C_SAME)
 #undef UPTEMPO_C_SAME
 
+uint32_t uptempo_version() { return UPTEMPO_VERSION_NUMBER; }
+
 const char* uptempo_status_name(uptempo_status status) {
   switch (status) {
 #define UPTEMPO_C_NAME(constant, code) \

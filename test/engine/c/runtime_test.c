@@ -134,6 +134,8 @@ void runtime_cases(void) {
     FAILS(uptempo_agent_get_info(gpu, NULL), ARGUMENT, "parameter 'info': it is NULL");
   }
   if (begins("every status has a name")) {
+    CHECK(uptempo_version() ==
+          UPTEMPO_VERSION_MAJOR * 1000000u + UPTEMPO_VERSION_MINOR * 1000u + UPTEMPO_VERSION_PATCH);
     CHECK(strcmp(uptempo_status_name(UPTEMPO_OK), "UPTEMPO_OK") == 0);
     CHECK(strcmp(uptempo_status_name(UPTEMPO_NOT_READY), "UPTEMPO_NOT_READY") == 0);
     CHECK(strcmp(uptempo_status_name(UPTEMPO_ERROR_TOO_LONG), "UPTEMPO_ERROR_TOO_LONG") == 0);

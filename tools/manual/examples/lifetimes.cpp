@@ -42,7 +42,7 @@ int main() try {
     stream.copy(values, scratch);
     copied = stream.record();
     stream.free_after_work(std::move(scratch));  // once the work above is complete
-  }                                   // the stream's work continues
+  }                                              // the stream's work continues
   copied.wait();
   //! [free]
   right = right && values[0] == 16;
