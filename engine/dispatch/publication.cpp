@@ -178,4 +178,15 @@ void refuse_declaration(const Publication& publication) {
                .remedy = "make all declarations of a dispatch before the next call"});
 }
 
+void require_same(const PacketRef& own, const PacketRef& other) {
+  if (own.publication == other.publication) return;
+  throw Error(
+      {.code = ErrorCode::argument,
+       .status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
+       .call = "CommandRef::after",
+       .asked = fmt::format("packet {} after packet {} of another batch", own.packet, other.packet),
+       .found = "the packets of a batch depend on one another only",
+       .remedy = "order the batches by their queue, or by a Signal"});
+}
+
 }  // namespace uptempo::detail

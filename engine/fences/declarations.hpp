@@ -111,19 +111,28 @@ class Declaring {
   }
   // Declares a dispatch that accesses no memory except its arguments.
   Self& touches_nothing() { return declare(nullptr, 0, false); }
-  // Declares that the dispatch depends on these earlier packets, and on no others: it begins when
+  // Declares that the dispatch depends on these earlier dispatches, and on no others: it begins when
   // they are complete and sees what they wrote. For a program that knows the order of its work but
-  // not the memory, such as a graph. A packet is named by its number: the size() of the batch,
-  // recording or plan before it was added. An empty list declares that it depends on no packet.
+  // not the memory, such as a graph. Pass what dispatch() has returned for them, of the same batch,
+  // recording or plan; a CommandRef names its packet until the batch is submitted or cleared. No
+  // dispatch declares that it depends on none.
   // The dispatch may access any memory. So it also follows the last packet without declarations,
   // and later ones of that kind follow it. It is not ordered against packets that only declare
-  // memory. Throws Error for a packet that is not earlier.
-  Self& after(std::span<const size_t> packets) {
+  // memory. Throws Error for a packet that is not earlier or of another batch, recording or plan.
+  template <class... Others>
+  Self& after(const Others&... earlier) requires(
+      std::is_base_of_v<Declaring<Others, Ref>, Others>&&...) {
+    (require_same(packet_, ref_of(earlier)), ...);
+    return after_packets({ref_of(earlier).packet...});
+  }
+  // The same for packets named by their numbers, finished packets included: the size() of the batch,
+  // recording or plan before the packet was added.
+  Self& after_packets(std::span<const size_t> packets) {
     packet_.declarations().depend(packet_.accesses(), packet_.packet, packets);
     return self();
   }
-  Self& after(std::initializer_list<size_t> packets) {
-    return after(std::span(packets.begin(), packets.size()));
+  Self& after_packets(std::initializer_list<size_t> packets) {
+    return after_packets(std::span(packets.begin(), packets.size()));
   }
   // Declares an observer that reads the results before the caller awaits completion.
   Self& observed_by(Observer observer) {
@@ -147,6 +156,12 @@ class Declaring {
   Ref packet_;
 
  private:
+  template <class, class>
+  friend class Declaring;
+  template <class Other>
+  static const Ref& ref_of(const Declaring<Other, Ref>& other) noexcept {
+    return other.packet_;
+  }
   Self& self() noexcept { return static_cast<Self&>(*this); }
   Self& declare(const void* data, size_t bytes, bool writes) {
     packet_.declarations().declare(packet_.accesses(), data, bytes, writes);

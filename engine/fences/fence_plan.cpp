@@ -8,6 +8,7 @@
 #include <uptempo/aql/text.hpp>
 #include <uptempo/fences/fence_planner.hpp>
 #include <uptempo/runtime/agent.hpp>
+#include <uptempo/runtime/error.hpp>
 
 namespace uptempo {
 namespace {
@@ -108,6 +109,17 @@ std::span<const PacketPlan> FencePlan::packets() {
     all_.plans = std::move(plans);  // after everything that may throw
   }
   return all_.plans;
+}
+
+void detail::require_same(const PlannedDispatch& own, const PlannedDispatch& other) {
+  if (own.all == other.all) return;
+  throw Error({.code = ErrorCode::argument,
+               .status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
+               .call = "FencePlan::Dispatch::after",
+               .asked = fmt::format("dispatch {} after dispatch {} of another plan", own.packet,
+                                    other.packet),
+               .found = "the dispatches of a plan depend on one another only",
+               .remedy = "add both to one plan"});
 }
 
 }  // namespace uptempo

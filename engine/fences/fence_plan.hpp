@@ -155,6 +155,9 @@ struct PlannedDispatch {
   std::vector<AccessRange>& accesses() const noexcept { return all->accesses; }
 };
 
+// Throws Error for a dispatch of another plan.
+void require_same(const PlannedDispatch& own, const PlannedDispatch& other);
+
 }  // namespace detail
 
 class FencePlan {

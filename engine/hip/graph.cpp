@@ -234,7 +234,7 @@ class GraphState {
   void add(const GraphNode& node, std::span<const size_t> after, Beside beside, PrivateBytes stack,
            const Kernel<Arguments>& kernel, const Grid& grid, Arguments arguments) {
     auto recorded = recording_->dispatch(kernel, grid, arguments);
-    recorded.after(after);
+    recorded.after_packets(after);
     by_handle_[node.handle] = dispatches_.size();
     dispatches_.push_back({.name = node.name,
                            .work = node.work,
@@ -302,7 +302,7 @@ class GraphState {
     dispatch.node = replaced;
     dispatch.kernel = kernel;
     dispatch.grid = grid;
-    replaced.after(dispatch.after);
+    replaced.after_packets(dispatch.after);
   }
 
   const Agent gpu_;

@@ -88,7 +88,7 @@ struct NodeHandle {
 };
 
 // Throws Error for a node of another recording.
-void require_same_recording(const NodeHandle& own, const NodeHandle& other);
+void require_same(const NodeHandle& own, const NodeHandle& other);
 
 // A node whose explicit arguments are being written.
 struct OpenNode {
@@ -120,15 +120,6 @@ class Node : public Declaring<Node<Args...>, detail::NodeHandle> {
 
  public:
   size_t index() const noexcept { return this->packet_.packet; }
-
-  using Base::after;
-  // The same for nodes of this recording. Throws Error for a node of another one.
-  template <class... Nodes>
-  Node& after(const Nodes&... nodes) requires(
-      std::is_base_of_v<Declaring<Nodes, detail::NodeHandle>, Nodes>&&...) {
-    (detail::require_same_recording(this->packet_, nodes.packet_), ...);
-    return after({nodes.index()...});
-  }
 
  private:
   friend class Recording;

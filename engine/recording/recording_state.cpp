@@ -49,7 +49,7 @@ LeftLoaded& left_loaded() {
 
 }  // namespace
 
-void require_same_recording(const NodeHandle& own, const NodeHandle& other) {
+void require_same(const NodeHandle& own, const NodeHandle& other) {
   if (own.recording == other.recording) return;
   refuse(fmt::format("node {} after node {} of another recording", own.packet, other.packet),
          "the nodes of a recording depend on one another only",

@@ -76,7 +76,7 @@ class RecordingWorld {
     made->dispatch(scale, Grid{64}, 44u, nullptr, f + 999, uint16_t{9})
         .fences(aql::FenceScope::none, aql::FenceScope::system)
         .without_barrier();
-    made->dispatch(empty, Grid{128}).after({0, 3});
+    made->dispatch(empty, Grid{128}).after_packets({0, 3});
     return made;
   }
   std::string save(const Recording& recording) const {

@@ -44,6 +44,9 @@ struct PacketRef {
   std::vector<AccessRange>& accesses() const noexcept;
 };
 
+// Throws Error for a packet of another batch.
+void require_same(const PacketRef& own, const PacketRef& other);
+
 // The object that was destroyed before a batch, and its kernarg memory with it.
 enum class EndedBy : uint8_t { nothing, queue, runtime };
 

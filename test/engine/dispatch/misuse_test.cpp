@@ -277,7 +277,7 @@ TEST_CASE("a CommandRef is valid until its batch changes, and reports its use af
   const char* const expected = "no longer the last packet of its batch";
   CHECK(contains(error_of<Error>([&] { ref.reads(&data, 1); }), expected));
   CHECK(contains(error_of<Error>([&] { ref.touches_nothing(); }), expected));
-  CHECK(contains(error_of<Error>([&] { ref.after({0}); }), expected));
+  CHECK(contains(error_of<Error>([&] { ref.after_packets({0}); }), expected));
   CHECK(contains(error_of<Error>([&] { ref.observed_by(Observer::agent); }), expected));
   CHECK(contains(error_of<Error>([&] { ref.fences(aql::FenceScope::none, aql::FenceScope::none); }),
                  expected));
@@ -341,4 +341,19 @@ TEST_CASE("a recording outlives its queue, also during a replay", "[misuse]") {
   device.destroy_queue();
   recording->abandon();
   recording.reset();
+}
+
+TEST_CASE("dispatches of a batch follow those that they name, of this batch only", "[misuse]") {
+  DoubleDevice device;
+  const auto kernel = number_kernel();
+  BatchSubmitter batch(device.queue(), {}), other(device.queue(), {});
+  const CommandRef root = batch.dispatch(kernel, Grid{1}, 0u).after();
+  batch.dispatch(kernel, Grid{1}, 1u).after();
+  CommandRef last = batch.dispatch(kernel, Grid{1}, 2u).after(root);
+  const CommandRef foreign = other.dispatch(kernel, Grid{1}, 3u);
+  CHECK(contains(error_of<Error>([&] { last.after(foreign); }),
+                 "packet 2 after packet 0 of another batch"));
+  REQUIRE(batch.submit().wait(soon(), kActiveWait));
+  CHECK(batch.plan()[1].flags.barrier == aql::Barrier::off);
+  CHECK(contains(batch.explain(), "packet 2: barrier bit: it depends on packet 0"));
 }

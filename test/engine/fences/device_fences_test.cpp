@@ -130,7 +130,7 @@ class Machine : public OnDevice {
     const Operation& one = all[number];
     const Grid grid = Grid{one.length}.by(kPart);
     const auto depend = [&](auto ref) {
-      ref.after(earlier);
+      ref.after_packets(earlier);
       if (one.observed) ref.observed_by(Observer::system);
       if (one.fences) ref.fences(*one.fences, *one.fences);
     };

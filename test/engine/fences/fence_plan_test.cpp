@@ -111,11 +111,11 @@ TEST_CASE(
 
 TEST_CASE("branches of a graph overlap, and their join acquires what both wrote", "[fence_plan]") {
   FencePlan plan;
-  plan.dispatch().after({});
-  plan.dispatch().after({0});
-  plan.dispatch().after({0});
-  plan.dispatch().after({1, 2});
-  plan.dispatch().after({3});
+  plan.dispatch().after_packets({});
+  plan.dispatch().after_packets({0});
+  plan.dispatch().after_packets({0});
+  plan.dispatch().after_packets({1, 2});
+  plan.dispatch().after_packets({3});
   const auto packets = plan.packets();
   CHECK(packets[1].flags == HeaderFlags{Barrier::on, FenceScope::agent, FenceScope::agent});
   CHECK(packets[2].flags == HeaderFlags{Barrier::off, FenceScope::none, FenceScope::agent});
@@ -124,13 +124,31 @@ TEST_CASE("branches of a graph overlap, and their join acquires what both wrote"
   CHECK(contains(plan.explain(), "packet 3: barrier bit: it depends on packet 2;"));
 }
 
+TEST_CASE("dispatches named by what dispatch() returned give the plan of their numbers",
+          "[fence_plan]") {
+  FencePlan by_number, by_name;
+  by_number.dispatch().after_packets({});
+  by_number.dispatch().after_packets({0});
+  by_number.dispatch().after_packets({0});
+  by_number.dispatch().after_packets({1, 2});
+  const auto root = by_name.dispatch().after();
+  const auto left = by_name.dispatch().after(root), right = by_name.dispatch().after(root);
+  const auto join = by_name.dispatch().after(left, right);
+  CHECK(by_name.explain() == by_number.explain());
+  FencePlan other;
+  other.dispatch();
+  FencePlan::Dispatch foreign = other.dispatch();
+  CHECK(contains(test::error_of<Error>([&] { foreign.after(join); }),
+                 "dispatch 1 after dispatch 3 of another plan"));
+}
+
 TEST_CASE("a longer plan names the dependency that a barrier bit serves", "[fence_plan]") {
   FencePlan plan;
   for (size_t i = 0; i < 20; ++i)
     if (i == 9) {
-      plan.dispatch().after({3, 7});
+      plan.dispatch().after_packets({3, 7});
     } else {
-      plan.dispatch().after({});
+      plan.dispatch().after_packets({});
     }
   CHECK(plan.packets()[9].flags.barrier == Barrier::on);
   CHECK(plan.cost().barrier_bits == 3);
@@ -140,9 +158,9 @@ TEST_CASE("a longer plan names the dependency that a barrier bit serves", "[fenc
 TEST_CASE("a dispatch without declarations follows dependent ones, and they follow it",
           "[fence_plan]") {
   FencePlan plan;
-  plan.dispatch().after({});
+  plan.dispatch().after_packets({});
   plan.dispatch();
-  plan.dispatch().after({0});
+  plan.dispatch().after_packets({0});
   plan.dispatch().touches_nothing();
   for (size_t i = 0; i < 3; ++i) CHECK(plan.packets()[i].flags.barrier == Barrier::on);
   CHECK(plan.packets()[1].flags.acquire == FenceScope::agent);
@@ -152,13 +170,14 @@ TEST_CASE("a dispatch without declarations follows dependent ones, and they foll
 TEST_CASE("a dependency on a packet that is not earlier is refused, and changes nothing",
           "[fence_plan]") {
   FencePlan plan;
-  plan.dispatch().after({});
+  plan.dispatch().after_packets({});
   FencePlan::Dispatch second = plan.dispatch();
   CHECK(contains(test::error_of<Error>([&] {
-                   second.after({0, 1});
+                   second.after_packets({0, 1});
                  }),
                  "packet 1 after packet 1: a packet cannot depend on itself"));
-  CHECK(contains(test::error_of<Error>([&] { second.after({2}); }), "that packet is not earlier"));
+  CHECK(contains(test::error_of<Error>([&] { second.after_packets({2}); }),
+                 "that packet is not earlier"));
   CHECK(plan.packets()[1].barrier == BarrierReason::undeclared);
 }
 

@@ -30,10 +30,10 @@ TEST_CASE("a file of version 2 keeps dynamic group memory", "[recording-file]") 
 TEST_CASE("a file of version 3 keeps dependencies", "[recording-file]") {
   World here(0x1000), there(0x9000, 7);
   const auto saved = here.recording();
-  const Node first = saved->dispatch(here.empty, Grid{64}).after({});
+  const Node first = saved->dispatch(here.empty, Grid{64}).after_packets({});
   const Node second =
       saved->dispatch(here.scale, Grid{64}, 1u, here.x, here.f, uint16_t{2}).after(first);
-  saved->dispatch(here.empty, Grid{64}).after({}).writes(here.f, 4);
+  saved->dispatch(here.empty, Grid{64}).after_packets({}).writes(here.f, 4);
   saved->dispatch(here.empty, Grid{64}).after(second, first);
   const std::string file = here.save(*saved);
   CHECK(file.starts_with("uptempo-recording 3 "));

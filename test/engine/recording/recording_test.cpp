@@ -40,7 +40,7 @@ TEST_CASE("nodes that depend on one another may still be given other addresses",
   const auto recording = bench.recording(), other = bench.recording();
   const auto kernel = wide_kernel(0xabc0);
   uint32_t word = 0, another = 0;
-  const Node first = recording->dispatch(kernel, Grid{64}, 0u, &word, 1u).after({});
+  const Node first = recording->dispatch(kernel, Grid{64}, 0u, &word, 1u).after_packets({});
   const Node second = recording->dispatch(kernel, Grid{64}, 1u, &word, 1u).after(first);
   const Node third = second;
   recording->set<1>(third, &another);

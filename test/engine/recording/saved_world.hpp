@@ -106,7 +106,7 @@ struct World {
         .fences(aql::FenceScope::none, aql::FenceScope::system)
         .without_barrier();
     r.dispatch(empty, Grid{256}).observed_by(Observer::system);
-    r.dispatch(empty, Grid{128}).after({0, 4});
+    r.dispatch(empty, Grid{128}).after_packets({0, 4});
     r.raw(aql::to_packet(aql::BarrierAnd{
         .flags = {aql::Barrier::on, aql::FenceScope::system, aql::FenceScope::none}}));
     return made;
