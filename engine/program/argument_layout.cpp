@@ -59,9 +59,9 @@ bool fits(const ElementType& element, const ElementType& declared) noexcept {
   return element == declared;
 }
 
-[[noreturn]] void refuse_layout(hsa_status_t status, const std::string& kernel, std::string asked,
-                                std::string found, std::string remedy) {
-  throw Error({.code = code_of(status),
+[[noreturn]] void refuse_layout(ErrorCode code, hsa_status_t status, const std::string& kernel,
+                                std::string asked, std::string found, std::string remedy) {
+  throw Error({.code = code,
                .status = status,
                .call = fmt::format("kernel '{}'", kernel),
                .asked = std::move(asked),
@@ -130,13 +130,13 @@ static_assert(static_cast<uint8_t>(ArgumentKind::by_value) ==
 ArgumentLayout::ArgumentLayout(const KernelMetadata& kernel, bool program_has_printf)
     : kernel_(kernel.name), size_(kernel.kernarg_size), alignment_(kernel.kernarg_alignment) {
   if (alignment_ > 64) {
-    refuse_layout(HSA_STATUS_ERROR_INVALID_CODE_OBJECT, kernel_,
+    refuse_layout(ErrorCode::program, HSA_STATUS_ERROR_INVALID_CODE_OBJECT, kernel_,
                   "kernarg blocks aligned to 64 bytes",
                   fmt::format("a kernel that needs {}", alignment_),
                   "align the kernel's argument types to 64 bytes or less");
   }
   if (size_ > UINT32_MAX - 63) {
-    refuse_layout(HSA_STATUS_ERROR_INVALID_CODE_OBJECT, kernel_,
+    refuse_layout(ErrorCode::program, HSA_STATUS_ERROR_INVALID_CODE_OBJECT, kernel_,
                   "a kernarg block whose size, in whole lines of 64 bytes, fits 32 bits",
                   fmt::format("a kernarg segment of {} bytes", size_),
                   "pass the arguments in a buffer");
@@ -146,12 +146,12 @@ ArgumentLayout::ArgumentLayout(const KernelMetadata& kernel, bool program_has_pr
     end = std::max(end, argument.offset + argument.size);
     if (argument.kind == ArgumentKind::unsupported)
       refuse_layout(
-          HSA_STATUS_ERROR_INCOMPATIBLE_ARGUMENTS, kernel_,
+          ErrorCode::program, HSA_STATUS_ERROR_INCOMPATIBLE_ARGUMENTS, kernel_,
           "arguments that are values, addresses or LDS arrays",
           fmt::format("an argument of kind '{}' at offset {}", argument.kind_name, argument.offset),
           "images, samplers, pipes and device queues are not supported; pass buffers");
     if (argument.kind == ArgumentKind::dynamic_shared_pointer && argument.size != sizeof(uint32_t))
-      refuse_layout(HSA_STATUS_ERROR_INVALID_CODE_OBJECT, kernel_,
+      refuse_layout(ErrorCode::program, HSA_STATUS_ERROR_INVALID_CODE_OBJECT, kernel_,
                     "LDS arrays with a 32-bit offset",
                     fmt::format("one of {} at offset {}", bytes(argument.size), argument.offset),
                     "compile the kernel for an AMD GPU");
@@ -161,7 +161,7 @@ ArgumentLayout::ArgumentLayout(const KernelMetadata& kernel, bool program_has_pr
         argument.kind == ArgumentKind::hidden_printf_buffer && !program_has_printf;
     if (const char* service = service_of(argument.kind); service != nullptr && !is_unused)
       refuse_layout(
-          HSA_STATUS_ERROR_INCOMPATIBLE_ARGUMENTS, kernel_,
+          ErrorCode::program, HSA_STATUS_ERROR_INCOMPATIBLE_ARGUMENTS, kernel_,
           "a kernel that runs without services of the host",
           fmt::format("hidden argument '{}': it uses {}", argument.kind_name, service),
           "remove the call, or compile with optimization so that an unused one disappears");
@@ -201,7 +201,7 @@ bool ArgumentLayout::names_queue() const noexcept {
 
 void ArgumentLayout::require(std::span<const ArgumentType> types) const {
   if (types.size() != explicit_.size()) {
-    refuse_layout(HSA_STATUS_ERROR_INCOMPATIBLE_ARGUMENTS, kernel_,
+    refuse_layout(ErrorCode::argument, HSA_STATUS_ERROR_INCOMPATIBLE_ARGUMENTS, kernel_,
                   fmt::format("{} arguments", types.size()),
                   fmt::format("the kernel takes {}", explicit_.size()),
                   "name one type for each of the kernel's parameters");
@@ -215,8 +215,8 @@ void ArgumentLayout::require(std::span<const ArgumentType> types) const {
     found += fmt::format("{}{}", separator, describe(i));
   }
   if (asked.empty()) return;
-  refuse_layout(HSA_STATUS_ERROR_INCOMPATIBLE_ARGUMENTS, kernel_, std::move(asked),
-                fmt::format("the kernel takes {}", found),
+  refuse_layout(ErrorCode::argument, HSA_STATUS_ERROR_INCOMPATIBLE_ARGUMENTS, kernel_,
+                std::move(asked), fmt::format("the kernel takes {}", found),
                 "make each C++ type the type of the kernel's parameter");
 }
 
@@ -227,14 +227,14 @@ void ArgumentLayout::refuse_count(Arguments given) const {
   if (given.is_packed()) {
     const std::string most =
         packed_padding_ == 0 ? "" : fmt::format(" to {}", packed_bytes_ + packed_padding_);
-    refuse_layout(HSA_STATUS_ERROR_INCOMPATIBLE_ARGUMENTS, kernel_,
+    refuse_layout(ErrorCode::argument, HSA_STATUS_ERROR_INCOMPATIBLE_ARGUMENTS, kernel_,
                   fmt::format("{} of packed arguments", bytes(given.count())),
                   fmt::format("the kernel takes {}{} bytes{}{}", packed_bytes_, most,
                               all.empty() ? "" : ": ", all),
                   "pack each argument at its offset");
   }
   refuse_layout(
-      HSA_STATUS_ERROR_INCOMPATIBLE_ARGUMENTS, kernel_,
+      ErrorCode::argument, HSA_STATUS_ERROR_INCOMPATIBLE_ARGUMENTS, kernel_,
       fmt::format("pointers to {} arguments", given.count()),
       fmt::format("the kernel takes {}{}{}", explicit_.size(), all.empty() ? "" : ": ", all),
       "pass one pointer for each of the kernel's parameters");
@@ -249,7 +249,8 @@ void ArgumentLayout::refuse(Arguments given) const {
 }
 
 void ArgumentLayout::refuse_null(size_t argument) const {
-  refuse_layout(HSA_STATUS_ERROR_INVALID_ARGUMENT, kernel_, "pointers to the arguments",
+  refuse_layout(ErrorCode::argument, HSA_STATUS_ERROR_INVALID_ARGUMENT, kernel_,
+                "pointers to the arguments",
                 fmt::format("a null pointer for {}", describe(argument)),
                 "point to the value, also where the value is a null address");
 }

@@ -9,7 +9,8 @@
 // A symbol has precedence, then a name with parameters.
 //
 // KernelNames: the names by the address in their packets (kernel_object). Programs add the kernels
-// that they have looked up. Their names stay after the program has been unloaded, marked as such,
+// that they have looked up, and kernel_info() those of other loaders. Their names stay after their
+// owner's end (the program, the last copy of the kernel_info() result), marked as such,
 // because a hung packet may still name them; beyond kMost of them, the next unloading removes them.
 // Kernels that others have loaded, as HIP does, are found in ROCr's list of executables; those that
 // hip::kernel has found are also added, because errors call nothing of HSA. They stay until another

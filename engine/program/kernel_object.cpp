@@ -199,14 +199,19 @@ std::shared_ptr<const KernelInfo> kernel_info(const Agent& agent, const KernelOb
   if (kernel.max_workgroup_size == 0)
     kernel.max_workgroup_size = agent.properties().max_workgroup_size;
   struct Kept {
-    KernelInfo info;
-    std::shared_ptr<const void> owner;
+    Kept(KernelInfo of_kernel, std::shared_ptr<const void> loader)
+        : info(std::move(of_kernel)), owner(std::move(loader)) {}
+    ~Kept() { detail::KernelNames::of_process().unload(this); }
+    Kept(const Kept&) = delete;
+    Kept& operator=(const Kept&) = delete;
+    const KernelInfo info;
+    const std::shared_ptr<const void> owner;
   };
   const auto kept = std::make_shared<const Kept>(
-      Kept{info_of(agent, kernel, /*has_printf=*/true, place, object.stack, "kernel_info"),
-           object.owner});
+      info_of(agent, kernel, /*has_printf=*/true, place, object.stack, "kernel_info"),
+      object.owner);
   // For errors, which ask ROCr for no names.
-  detail::KernelNames::of_process().add(object.address, metadata.name, nullptr);
+  detail::KernelNames::of_process().add(object.address, metadata.name, kept.get());
   return {kept, &kept->info};
 }
 

@@ -17,6 +17,7 @@
 #include <uptempo/program/detail/argument_places.hpp>
 #include <uptempo/program/metadata.hpp>
 #include <uptempo/runtime/error.hpp>
+#include "test/engine/error_code.hpp"
 #include "test/engine/program/code_object_bytes.hpp"
 #include "test/support/catch.hpp"
 #include "test/support/errors.hpp"
@@ -462,6 +463,10 @@ TEST_CASE("a kernel that requires an unsupported feature is refused, and the err
   CHECK(refusal(ArgumentKind::hidden_printf_buffer, "hidden_printf_buffer", false) == "no error");
   CHECK(contains(refusal(ArgumentKind::unsupported, "image"), "kind 'image'"));
   CHECK(refusal(ArgumentKind::hidden_none, "hidden_none") == "no error");
+  for (const ArgumentKind kind : {ArgumentKind::hidden_hostcall_buffer, ArgumentKind::unsupported})
+    CHECK(test::code_of_error([&] {
+            ArgumentLayout(kernel_with({argument(kind, 0, 8, "any")}, 8), false);
+          }) == "program");
 }
 
 TEST_CASE("a hostcall buffer and a heap that no code can use are zero", "[program]") {
