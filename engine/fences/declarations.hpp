@@ -58,7 +58,9 @@ struct Declarations {
     const uint32_t first = declared ? first_access : static_cast<uint32_t>(accesses.size());
     if (bytes != 0) {
       const auto begin = reinterpret_cast<uintptr_t>(data);
-      accesses.push_back({begin, begin + bytes, writes});
+      // A range beyond the end of the address space means all memory from `data` on.
+      const uintptr_t end = bytes > UINTPTR_MAX - begin ? UINTPTR_MAX : begin + bytes;
+      accesses.push_back({begin, end, writes});
       ++access_count;
     }
     first_access = first;
@@ -103,17 +105,17 @@ class Declaring {
   // plan may then omit the barrier bit.
   template <class T>
   Self& reads(const T* data, size_t count) {
-    return declare(data, count * sizeof(T), false);
+    return declare(data, bytes_of(count, sizeof(T)), false);
   }
   template <class T>
   Self& writes(T* data, size_t count) {
-    return declare(data, count * sizeof(T), true);
+    return declare(data, bytes_of(count, sizeof(T)), true);
   }
   // Declares a dispatch that accesses no memory except its arguments.
   Self& touches_nothing() { return declare(nullptr, 0, false); }
-  // Declares that the dispatch depends on these earlier dispatches, and on no others: it begins when
-  // they are complete and sees what they wrote. For a program that knows the order of its work but
-  // not the memory, such as a graph. Pass what dispatch() has returned for them, of the same batch,
+  // Declares that the dispatch depends on these earlier dispatches, and on no others: it begins
+  // when they are complete and sees what they wrote. For a program that knows the order of its work
+  // but not the memory, such as a graph. Pass what dispatch() has returned for them, of the same batch,
   // recording or plan; a CommandRef names its packet until the batch is submitted or cleared. No
   // dispatch declares that it depends on none.
   // The dispatch may access any memory. So it also follows the last packet without declarations,
@@ -125,8 +127,8 @@ class Declaring {
     (require_same(packet_, ref_of(earlier)), ...);
     return after_packets({ref_of(earlier).packet...});
   }
-  // The same for packets named by their numbers, finished packets included: the size() of the batch,
-  // recording or plan before the packet was added.
+  // The same for packets named by their numbers, finished packets included: the size() of the
+  // batch, recording or plan before the packet was added.
   Self& after_packets(std::span<const size_t> packets) {
     packet_.declarations().depend(packet_.accesses(), packet_.packet, packets);
     return self();
@@ -163,6 +165,9 @@ class Declaring {
     return other.packet_;
   }
   Self& self() noexcept { return static_cast<Self&>(*this); }
+  static constexpr size_t bytes_of(size_t count, size_t each) noexcept {
+    return count > SIZE_MAX / each ? SIZE_MAX : count * each;
+  }
   Self& declare(const void* data, size_t bytes, bool writes) {
     packet_.declarations().declare(packet_.accesses(), data, bytes, writes);
     return self();

@@ -65,6 +65,19 @@ TEST_CASE("independent dispatches need fences at the two ends only", "[fence_pla
   CHECK(plan.packets()[3].flags == HeaderFlags{Barrier::off, FenceScope::none, FenceScope::none});
 }
 
+TEST_CASE("a range beyond the end of the address space reaches to that end", "[fence_plan]") {
+  double memory[8];
+  // SIZE_MAX bytes, and more bytes than a size_t holds
+  for (const size_t count : {SIZE_MAX / sizeof(double), SIZE_MAX}) {
+    FencePlan plan;
+    plan.dispatch().writes(memory, count);
+    plan.dispatch().reads(&memory[7], 1);
+    plan.dispatch().writes(memory, 1);
+    CHECK(plan.packets()[1].flags.barrier == Barrier::on);
+    CHECK(plan.packets()[2].flags.barrier == Barrier::on);
+  }
+}
+
 TEST_CASE("a chain of dependent dispatches needs everything at agent scope", "[fence_plan]") {
   FencePlan plan;
   float memory[8];
