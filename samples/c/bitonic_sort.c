@@ -12,7 +12,7 @@
 #include <uptempo/kernels/workgroups_of_256.h>
 
 #include <uptempo/uptempo.h>
-#include "tools/support/sample.h"
+#include "samples/support/sample.h"
 
 enum { kKeys = 32768, kStages = 15, kKernels = 120, kIterations = 25 };
 

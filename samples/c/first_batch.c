@@ -8,7 +8,7 @@
 #include <uptempo/kernels/workgroups_of_256.h>
 
 #include <uptempo/uptempo.h>
-#include "tools/support/sample.h"
+#include "samples/support/sample.h"
 
 enum { kKeys = 32768 };
 

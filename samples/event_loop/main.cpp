@@ -24,7 +24,7 @@
 #include <stdexcept>
 #include <vector>
 
-#include "tools/support/sample.hpp"
+#include "samples/support/sample.hpp"
 
 using namespace uptempo;
 

@@ -11,7 +11,7 @@
 #include <cstdio>
 #include <numeric>
 
-#include "tools/support/sample.hpp"
+#include "samples/support/sample.hpp"
 
 using namespace uptempo;
 

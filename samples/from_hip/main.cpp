@@ -10,7 +10,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "tools/support/sample.hpp"
+#include "samples/support/sample.hpp"
 
 using namespace uptempo;
 

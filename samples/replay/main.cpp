@@ -12,7 +12,7 @@
 #include <cmath>
 #include <cstdio>
 
-#include "tools/support/sample.hpp"
+#include "samples/support/sample.hpp"
 
 using namespace uptempo;
 

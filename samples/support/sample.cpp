@@ -1,6 +1,6 @@
-#include "tools/support/sample.hpp"
+#include "samples/support/sample.hpp"
 
-#include "tools/support/sample.h"
+#include "samples/support/sample.h"
 
 #include <stdexcept>
 

@@ -20,8 +20,8 @@
 #include <string>
 #include <vector>
 
+#include "samples/support/sample.hpp"
 #include "tools/support/program.hpp"
-#include "tools/support/sample.hpp"
 
 using namespace uptempo;
 
