@@ -48,10 +48,11 @@ int add_rocr(dl_phdr_info* object, size_t, void* files) {
 // (System V ABI, "Note Section"), which needs no exported symbol.
 struct Note {
   uint32_t name_bytes, text_bytes, type;
-  std::array<char, 8> name, version;  // "major.minor.patch"
+  std::array<char, 8> name;
+  std::array<char, 16> version;  // "major.minor.patch"
 };
 [[gnu::section(".note.uptempo"), gnu::used]] alignas(4) constexpr Note kMark{
-    8, 8, 1, {"Uptempo"}, {UPTEMPO_VERSION}};
+    8, 16, 1, {"Uptempo"}, {UPTEMPO_VERSION}};
 
 // Returns the version of the copy of this library in a loaded object; empty: it has none.
 std::string version_in(const dl_phdr_info& object) {
@@ -63,8 +64,9 @@ std::string version_in(const dl_phdr_info& object) {
     for (size_t at = 0; at + sizeof(ElfW(Nhdr)) <= segment.p_memsz;) {
       Note note{};
       std::memcpy(&note, notes + at, std::min(sizeof note, segment.p_memsz - at));
-      if (note.name == kMark.name && note.text_bytes == kMark.text_bytes)
-        return note.version.data();
+      if (note.name_bytes == kMark.name_bytes && note.text_bytes == kMark.text_bytes &&
+          note.type == kMark.type && note.name == kMark.name)
+        return {note.version.data(), strnlen(note.version.data(), note.version.size())};
       const size_t step = std::max<size_t>(segment.p_align, 4);
       const auto round = [step](size_t bytes) { return (bytes + step - 1) / step * step; };
       at += round(sizeof(ElfW(Nhdr)) + note.name_bytes) + round(note.text_bytes);

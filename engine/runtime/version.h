@@ -1,5 +1,5 @@
-// The version of this library, for C and C++. Semantic versioning: before 1.0.0, a new minor version
-// may change the C++ interface. The build reads the numbers from here.
+// The version of this library, for C and C++. Semantic versioning: before 1.0.0, a new minor
+// version may change the C++ interface. The build reads the numbers from here.
 #pragma once
 
 #define UPTEMPO_VERSION_MAJOR 0

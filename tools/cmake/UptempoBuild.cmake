@@ -56,8 +56,9 @@ set(UPTEMPO_ROOT_DIR ${UPTEMPO_ROOT_DIR} CACHE INTERNAL "Root of Uptempo's tree"
 # engine/dispatch/queue.hpp, and <uptempo/aql/packet.hpp> is aql/packet.hpp. It consists of links,
 # so that dependencies of a build are the files of the tree.
 set(UPTEMPO_INCLUDE_DIR ${PROJECT_BINARY_DIR}/include CACHE INTERNAL "Holds uptempo/, the links to engine/ and aql/")
+file(REMOVE_RECURSE ${UPTEMPO_INCLUDE_DIR}/uptempo)
 file(MAKE_DIRECTORY ${UPTEMPO_INCLUDE_DIR}/uptempo)
-file(GLOB _entries ${UPTEMPO_ROOT_DIR}/engine/*)
+file(GLOB _entries CONFIGURE_DEPENDS ${UPTEMPO_ROOT_DIR}/engine/*)
 foreach(_entry IN LISTS _entries ITEMS ${UPTEMPO_ROOT_DIR}/aql)
   if(IS_DIRECTORY ${_entry} OR _entry MATCHES "\\.(h|hpp)$")
     get_filename_component(_name ${_entry} NAME)

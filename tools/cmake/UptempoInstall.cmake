@@ -73,10 +73,21 @@ function(uptempo_install_package)
   write_basic_package_version_file(${CMAKE_BINARY_DIR}/uptempoConfigVersion.cmake COMPATIBILITY SameMinorVersion)
   install(FILES ${CMAKE_BINARY_DIR}/uptempoConfig.cmake ${CMAKE_BINARY_DIR}/uptempoConfigVersion.cmake
                 ${UPTEMPO_CMAKE_HELPERS}/UptempoHsa.cmake DESTINATION ${UPTEMPO_PACKAGE_DIR})
-  uptempo_pkg_config(uptempo-aql DESCRIPTION "AQL packets and rings"
-    LIBS -luptempo_aql -lhsa-runtime64)
+  # ROCr's folders, unless the compiler knows them: those of /opt/rocm.
+  get_target_property(hsa_flags hsa-runtime64::hsa-runtime64 INTERFACE_INCLUDE_DIRECTORIES)
+  list(TRANSFORM hsa_flags PREPEND -I)
+  get_target_property(configurations hsa-runtime64::hsa-runtime64 IMPORTED_CONFIGURATIONS)
+  list(GET configurations 0 configuration)
+  get_target_property(hsa_library hsa-runtime64::hsa-runtime64 IMPORTED_LOCATION_${configuration})
+  get_filename_component(hsa_folder ${hsa_library} DIRECTORY)
+  set(hsa_libs -lhsa-runtime64)
+  if(NOT hsa_folder IN_LIST CMAKE_CXX_IMPLICIT_LINK_DIRECTORIES)
+    list(PREPEND hsa_libs -L${hsa_folder})
+  endif()
+  uptempo_pkg_config(uptempo-aql DESCRIPTION "AQL packets and rings" CFLAGS ${hsa_flags} LIBS -luptempo_aql ${hsa_libs})
   uptempo_pkg_config(uptempo DESCRIPTION "${PROJECT_DESCRIPTION}" REQUIRES uptempo-aql fmt libzstd
     LIBS -luptempo_engine -luptempo_kernels -ldl -pthread)
+  uptempo_pkg_config(uptempo-shared DESCRIPTION "${PROJECT_DESCRIPTION}, the C interface" LIBS -luptempo)
   uptempo_pkg_config(uptempo-topology DESCRIPTION "The kernel driver's view of a GPU" REQUIRES uptempo
     LIBS -luptempo_topology)
   if(hip IN_LIST UPTEMPO_COMPONENTS)

@@ -81,6 +81,7 @@ TEST_CASE("plugins share the budget of signals, and an error says that there are
   std::array<char, 8192> text{};
   one->describe(text.data(), text.size());
   CHECK(contains(text.data(), "of a budget of 10 for 2 copies of this library in the process"));
+  CHECK(contains(text.data(), "Uptempo: 2 copies, which share nothing but the budget of signals"));
   for (const char* file : {UPTEMPO_TEST_PLUGIN_ONE, UPTEMPO_TEST_PLUGIN_OTHER})
     CHECK(contains(text.data(), std::string(file) + " (" UPTEMPO_TEST_VERSION ")"));
   one->give_back();
