@@ -45,8 +45,8 @@
 // patches or replays throws Error.
 //
 // Moves: nodes and replays in flight follow a recording that is moved. Assigning to a recording
-// destroys what it held. A moved-from recording may
-// be destroyed, abandoned or assigned to and has the size 0; its other functions throw Error.
+// destroys what it held. A moved-from recording may be destroyed, abandoned or assigned to and has
+// the size 0; its other functions throw Error.
 #pragma once
 
 #include <array>

@@ -31,7 +31,8 @@
 // Memory: the first launch that needs scratch memory for arrays allocates it; later ones grow it on
 // demand, and launches without arrays use none. The first launch allocates all blocks. In steady
 // state a launch allocates and frees nothing and makes no signal. The destructor does not wait.
-// Memory that launches may still read is freed after they have completed, as by Stream::free_after_work().
+// Memory that launches may still read is freed after they have completed, as by
+// Stream::free_after_work().
 //
 // Order, visibility, back-pressure and errors are those of Stream::launch(). Kernels must not write
 // to their kernarg block (no compiler produces such a kernel): the next launch that shares the
