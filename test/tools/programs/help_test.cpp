@@ -83,5 +83,5 @@ TEST_CASE("a mistyped command names the command that was meant") {
                                    each.command.front() + "'?"));
     ++tried;
   }
-  CHECK(tried >= 11);  // of aql_dump and fence_scope
+  CHECK(tried >= 10);  // of aql_dump and fence_scope
 }

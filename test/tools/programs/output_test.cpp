@@ -16,8 +16,10 @@ using Words = std::vector<std::string>;
 // Arguments with which a program does little and prints everything that it prints.
 const std::map<std::string, Words> kBriefRuns{
     {"bitonic_sort", {"--device", "virtual", "--length", "64", "--iterations", "1"}},
+    {"bitonic_sort_c", {"--device", "virtual"}},
     {"event_loop", {"--device", "virtual"}},
     {"first_batch", {"--device", "virtual"}},
+    {"first_batch_c", {"--device", "virtual"}},
     {"from_hip", {"--device", "virtual"}},
     {"hardware_check", {"--device", "virtual", "--only", "profiling"}},
     {"hardware_check_hip", {"--device", "virtual"}},
