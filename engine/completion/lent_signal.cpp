@@ -21,10 +21,9 @@ std::optional<LentSignal> LentSignal::try_borrow(const Completion& completion) {
   return LentSignal(completion, signal);
 }
 
-std::optional<LentSignal> LentSignal::borrow_in_time(const Completion& completion,
-                                                     std::chrono::nanoseconds patience,
+std::optional<LentSignal> LentSignal::borrow_in_time(const Completion& completion, Waiter waiter,
                                                      const std::function<void()>& end_loans) {
-  for (Waiter waiter(patience);;) {
+  while (true) {
     // First, because a failed copy's signal, which is negative, would never become zero.
     if (completion.ready()) return {};  // it needs no signal any more
     if (std::optional<LentSignal> signal = try_borrow(completion)) return signal;

@@ -14,12 +14,12 @@
 
 #include <hsa/hsa.h>
 
-#include <chrono>
 #include <functional>
 #include <optional>
 #include <utility>
 
 #include <uptempo/completion/completion.hpp>
+#include <uptempo/completion/waiter.hpp>
 
 namespace uptempo::detail {
 
@@ -34,9 +34,8 @@ class LentSignal {
   // The same for a queue of streams or a copy lane, but waits for a signal that may be lent. Empty:
   // the publication is complete. Calls `end_loans` meanwhile, so that the borrowers of other
   // signals can complete. Throws Error if the publication is lost, and if no signal returns in
-  // time.
-  static std::optional<LentSignal> borrow_in_time(const Completion& completion,
-                                                  std::chrono::nanoseconds patience,
+  // time: `waiter` has the deadline.
+  static std::optional<LentSignal> borrow_in_time(const Completion& completion, Waiter waiter,
                                                   const std::function<void()>& end_loans);
   LentSignal(LentSignal&& other) noexcept
       : completion_(std::exchange(other.completion_, {})), signal_(other.signal_) {}

@@ -12,7 +12,8 @@ namespace uptempo::detail {
 bool Waiter::wait(const Completion& next) noexcept {
   constexpr std::chrono::nanoseconds kKnown{-1};
   if (const auto patience = std::exchange(patience_, kKnown); patience != kKnown)
-    *this = Waiter(Deadline::after(patience));
+    if (const Deadline ends = Deadline::after(patience); ends.when() < deadline_.when())
+      *this = Waiter(ends);
   Timeline* const timeline = timeline_of(next);
   if (timeline == nullptr || next.value() > timeline->last_begun() ||
       timeline->is_done(next.value()) || timeline->failed())

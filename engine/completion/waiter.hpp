@@ -22,8 +22,9 @@ namespace uptempo::detail {
 class Waiter {
  public:
   explicit Waiter(Deadline deadline) noexcept : deadline_(deadline), pause_(deadline) {}
-  // The deadline is `patience` after the first wait.
-  explicit Waiter(std::chrono::nanoseconds patience) noexcept : Waiter(Deadline::never()) {
+  // The deadline is `patience` after the first wait, but not later than `latest`.
+  explicit Waiter(std::chrono::nanoseconds patience, Deadline latest = Deadline::never()) noexcept
+      : Waiter(latest) {
     patience_ = std::max(patience, std::chrono::nanoseconds::zero());
   }
 
@@ -33,7 +34,7 @@ class Waiter {
   bool wait(const Completion& next = {}) noexcept;
 
  private:
-  std::chrono::nanoseconds patience_{-1};  // negative: the deadline is known
+  std::chrono::nanoseconds patience_{-1};  // negative: deadline_ is final
   Deadline deadline_;
   aql::Pause pause_;
 };

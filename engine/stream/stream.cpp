@@ -62,7 +62,7 @@ detail::LaunchReservation Stream::reserve(const KernelInfo& kernel, const detail
 Tried<detail::LaunchReservation> Stream::try_reserve(const KernelInfo& kernel,
                                                      const detail::LaunchGrid& on) {
   return detail::attempt([&]() -> Tried<detail::LaunchReservation> {
-    return prepare(false).reserve(kernel, on, true, false);
+    return prepare(Deadline::now()).reserve(kernel, on, true, Deadline::now());
   });
 }
 
@@ -72,13 +72,13 @@ void Stream::commit(detail::LaunchReservation&& reserved, aql::Packet64& packet)
     note_order();
 }
 
-void Stream::begin_packet(bool waits) {
+void Stream::begin_packet(Deadline latest) {
   require_here("Stream::launch");
   take_queue();
-  if (follows_others_) follow_default(waits);
+  if (follows_others_) follow_default(latest);
   drop_finished();
   if (position_.empty() && waits_.empty()) choose_queue();
-  put_waits(waits);
+  put_waits(latest);
 }
 
 void Stream::choose_queue() {
@@ -90,27 +90,27 @@ void Stream::choose_queue() {
 }
 
 // If this throws, the next call continues with the rest.
-void Stream::follow_default(bool waits) {
+void Stream::follow_default(Deadline latest) {
   if (is_default_) {
     streams_->take_blocking(to_follow_);
-    for (; !to_follow_.empty(); to_follow_.pop_back()) follow(to_follow_.back(), waits);
+    for (; !to_follow_.empty(); to_follow_.pop_back()) follow(to_follow_.back(), latest);
     return;
   }
   const uint64_t sequence = streams_->default_sequence();
   if (sequence == default_followed_) return;
-  follow(streams_->default_last_work(), waits);
+  follow(streams_->default_last_work(), latest);
   default_followed_ = sequence;
 }
 
-void Stream::follow(detail::LastWork last_work, bool waits) {
-  if (last_work.position.empty()) return after(last_work.copy);
+void Stream::follow(detail::LastWork last_work, Deadline latest) {
+  if (last_work.position.empty()) return after(last_work.copy, latest);
   if (last_work.queue == queue_) {
     queue_->come_after(position_, last_work.position);
     return;
   }
-  Event event = last_work.queue->event_for(last_work.position, waits);
+  Event event = last_work.queue->event_for(last_work.position, latest);
   event.behind_host_ = last_work.behind_host;
-  after(event);
+  after(event, latest);
 }
 
 // Call when the stream has submitted a packet, or a copy that it waits for.
@@ -125,11 +125,11 @@ void Stream::note_order() noexcept {
   }
 }
 
-void Stream::take_own_queue() {
+void Stream::take_own_queue(Deadline latest) {
   if (owns_queue_) return;
   StreamQueue& own = streams_->join(options_, true);
   try {
-    if (!position_.empty()) add(queue_->event_for(position_));
+    if (!position_.empty()) add(queue_->event_for(position_, latest));
   } catch (...) {
     streams_->leave(own);
     throw;
@@ -181,9 +181,9 @@ void Stream::drop_finished() {
 }
 
 // Publishes the stream's collected waits in its queue.
-void Stream::put_waits(bool waits) {
+void Stream::put_waits(Deadline latest) {
   if (waits_.empty()) return;
-  queue_->after(position_, waits_, waits);
+  queue_->after(position_, waits_, latest);
   waits_.clear();
 }
 
@@ -223,6 +223,10 @@ void Stream::record(TimedEvent& event) {
 
 void Stream::after(const Event& event) {
   require_here("Stream::after");
+  after(event, Deadline::never());
+}
+
+void Stream::after(const Event& event, Deadline latest) {
   if (detail::is_ready(event.completion_)) {
     queue_->note_finished(event, position_);
     count(&CounterBlock::waits_elided);
@@ -230,7 +234,7 @@ void Stream::after(const Event& event) {
   }
   if (event.behind_host_) {
     is_behind_host();
-    take_own_queue();
+    take_own_queue(latest);
     gates_.push_back(event);
   }
   add(event);
@@ -281,12 +285,12 @@ void Stream::after(hsa_signal_t signal, detail::SignalLoan loan, SignalSetBy set
 }
 
 template <class F>
-bool Stream::for_all_work(const char* call, F&& is_over) {
+bool Stream::for_all_work(const char* call, Deadline latest, F&& is_over) {
   require_here(call);
-  if (follows_others_ && is_default_) follow_default();
+  if (follows_others_ && is_default_) follow_default(latest);
   for (const Event& event : waits_)
     if (!is_over(event)) return false;
-  if (!position_.empty() && !is_over(queue_->event_for(position_))) return false;
+  if (!position_.empty() && !is_over(queue_->event_for(position_, latest))) return false;
   position_ = {};
   waits_.clear();
   detail::release_retired();
@@ -294,15 +298,20 @@ bool Stream::for_all_work(const char* call, F&& is_over) {
 }
 
 void Stream::synchronize(WaitPolicy policy) {
-  for_all_work("Stream::synchronize", [&](const Event& event) {
+  for_all_work("Stream::synchronize", Deadline::never(), [&](const Event& event) {
     event.wait(policy);
     return true;
   });
 }
 
 bool Stream::synchronize(Deadline deadline, WaitPolicy policy) {
-  return for_all_work("Stream::synchronize",
-                      [&](const Event& event) { return event.wait(deadline, policy); });
+  try {
+    return for_all_work("Stream::synchronize", deadline,
+                        [&](const Event& event) { return event.wait(deadline, policy); });
+  } catch (const Error& error) {
+    if (!is_exhausted(error.code()) || !deadline.passed()) throw;
+    return false;  // the deadline, not patience, ended the wait for room
+  }
 }
 
 Tried<> Stream::try_synchronize(Deadline deadline, WaitPolicy policy) {
@@ -313,7 +322,8 @@ Tried<> Stream::try_synchronize(Deadline deadline, WaitPolicy policy) {
 }
 
 bool Stream::ready() {
-  return for_all_work("Stream::ready", [](const Event& event) { return event.ready(); });
+  return for_all_work("Stream::ready", Deadline::never(),
+                      [](const Event& event) { return event.ready(); });
 }
 
 TimedEvent::TimedEvent() : time_(std::make_shared<detail::EventTime>()) {}

@@ -197,9 +197,11 @@ class Stream {
 
   // Blocks until all earlier work of the stream is complete. Throws Error if its queue has failed.
   void synchronize(WaitPolicy policy = {});
-  // The same with a deadline. Returns false if the deadline passes first.
+  // The same with a deadline. Returns false if the deadline passes first. Publishes a marker, like
+  // record(): throws Error if StreamsOptions::patience ends first and there is no room for it.
   [[nodiscard]] bool synchronize(Deadline deadline, WaitPolicy policy = {});
-  // The same with refusals as values: ErrorCode::deadline, failed, device_lost.
+  // The same with refusals as values: ErrorCode::deadline; ring, timeline, signals, for the marker;
+  // failed, device_lost.
   Tried<> try_synchronize(Deadline deadline, WaitPolicy policy = {});
   // Returns true if all earlier work of the stream is complete. May publish a marker.
   bool ready();
@@ -222,6 +224,7 @@ class Stream {
   Tried<detail::LaunchReservation> try_reserve(const KernelInfo& kernel,
                                                const detail::LaunchGrid& on);
   void commit(detail::LaunchReservation&& reserved, aql::Packet64& packet) noexcept;
+  void after(const Event& event, Deadline latest);
   void after(hsa_signal_t signal, detail::SignalLoan loan, SignalSetBy setter);
   void signal(hsa_signal_t signal, detail::SignalLoan loan);
 
@@ -253,28 +256,28 @@ class Stream {
   [[noreturn]] static void refuse_moved(const char* call);
   void take_queue();
   // Returns the queue for the stream's next packet, after publishing the waits that must precede
-  // it. `waits`: for room (stream_queue.hpp).
-  detail::StreamQueue& prepare(bool waits = true) {
+  // it. `latest`, here and below: the end of waits for room (stream_queue.hpp).
+  detail::StreamQueue& prepare(Deadline latest = Deadline::never()) {
     if (streams_ == nullptr || position_.empty() || !waits_.empty() || follows_others_) [[unlikely]]
-      begin_packet(waits);
+      begin_packet(latest);
     return *queue_;
   }
-  void begin_packet(bool waits);
+  void begin_packet(Deadline latest);
   void choose_queue();
-  void put_waits(bool waits = true);
+  void put_waits(Deadline latest = Deadline::never());
   // Legacy order: follow_default() orders the next packet after other streams' work; note_order()
   // records the last packet, so that other streams can follow it.
-  void follow_default(bool waits = true);
-  void follow(detail::LastWork last_work, bool waits = true);
+  void follow_default(Deadline latest = Deadline::never());
+  void follow(detail::LastWork last_work, Deadline latest);
   void note_order() noexcept;
-  void take_own_queue();
+  void take_own_queue(Deadline latest = Deadline::never());
   void leave_own_queue() noexcept;
   void add(const Event& event);
   void drop_finished();
   bool is_behind_host() noexcept;
   // All work of the stream: the events that it waits for, and an event for its work in the queue.
   template <class F>
-  bool for_all_work(const char* call, F&& is_over);
+  bool for_all_work(const char* call, Deadline latest, F&& is_over);
 
   std::shared_ptr<detail::StreamsState> streams_;  // null: moved from
   StreamOptions options_;

@@ -116,7 +116,7 @@ Event CopyLane::copy(const Copy& copy, std::span<const Event> after) {
   for (const Event& event : after) {
     if (timeline_of(event.completion_) == &timeline_) continue;
     if (std::optional<LentSignal> one =
-            LentSignal::borrow_in_time(event.completion_, options_.patience, end_loans_))
+            LentSignal::borrow_in_time(event.completion_, Waiter(options_.patience), end_loans_))
       borrowed.push_back(std::move(*one));
   }
   std::unique_lock lock(mutex_);

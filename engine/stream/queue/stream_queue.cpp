@@ -66,7 +66,7 @@ StreamQueue::StreamQueue(const Parts& parts, std::span<const hsa_signal_t> signa
       closers_(timeline_.places()) {}
 
 LaunchReservation StreamQueue::reserve(const KernelInfo& kernel, const LaunchGrid& on,
-                                       bool takes_block, bool waits) {
+                                       bool takes_block, Deadline latest) {
   LaunchReservation reserved{.lock = std::unique_lock(mutex_),
                              .slots = {},
                              .shape = &shapes_.of(kernel, on.grid),
@@ -83,7 +83,7 @@ LaunchReservation StreamQueue::reserve(const KernelInfo& kernel, const LaunchGri
                      "buffer's address"});
   if (try_reserve(reserved, takes_block)) [[likely]]
     return reserved;
-  Waiter waiter(patience(waits));
+  Waiter waiter = waiter_until(latest);
   do {
     wait_for_room(reserved.lock, waiter);
     reserved.shape = &shapes_.of(kernel, on.grid);  // another stream may have used its place
@@ -106,12 +106,13 @@ bool StreamQueue::has_completion() noexcept {
   return timeline_.has_room() && signals_.has(SignalKind::interrupt);
 }
 
-aql::Slots StreamQueue::reserve_slots(std::unique_lock<std::mutex>& lock, bool closes, bool waits) {
+aql::Slots StreamQueue::reserve_slots(std::unique_lock<std::mutex>& lock, bool closes,
+                                      Deadline latest) {
   aql::Slots slots;
   const auto try_it = [&] {
     return closes ? try_reserve_closer(slots) : try_reserve(slots, false);
   };
-  for (Waiter waiter(patience(waits)); !try_it();) wait_for_room(lock, waiter);
+  for (Waiter waiter = waiter_until(latest); !try_it();) wait_for_room(lock, waiter);
   return slots;
 }
 
@@ -221,7 +222,7 @@ void StreamQueue::launch(LaunchReservation&& reserved, StreamPosition& position,
   position.acquires_system = false;
 }
 
-Event StreamQueue::event_for(StreamPosition& position, bool waits) {
+Event StreamQueue::event_for(StreamPosition& position, Deadline latest) {
   if (position.empty()) {
     count(&CounterBlock::markers_elided);
     return finished_event(position);
@@ -229,7 +230,7 @@ Event StreamQueue::event_for(StreamPosition& position, bool waits) {
   std::unique_lock lock(mutex_);
   check_failed();
   aql::Slots slots;
-  if (position.epoch == open_epoch()) slots = reserve_slots(lock, true, waits);
+  if (position.epoch == open_epoch()) slots = reserve_slots(lock, true, latest);
   if (position.epoch == open_epoch()) {  // no other thread has closed it meanwhile
     mark(slots);
   } else {
@@ -300,13 +301,13 @@ std::vector<StreamQueue::Waited>::iterator StreamQueue::find_waited(
                            [](const Waited& waited) { return timeline_of(waited.event); });
 }
 
-void StreamQueue::after(StreamPosition& position, std::span<const Event> events, bool waits) {
+void StreamQueue::after(StreamPosition& position, std::span<const Event> events, Deadline latest) {
   WaitSet set;
   leave(position);
   for (const Event& event : events) {
     note_finished(event, position);
     if (event.completion_ == Completion()) continue;
-    if (set.size == set.signals.size()) put_wait(position, set, waits);
+    if (set.size == set.signals.size()) put_wait(position, set, latest);
     bool implied;
     {
       const std::lock_guard lock(mutex_);
@@ -314,14 +315,14 @@ void StreamQueue::after(StreamPosition& position, std::span<const Event> events,
     }
     std::optional<LentSignal> signal;
     if (!implied)
-      signal = LentSignal::borrow_in_time(event.completion_, patience(waits), end_loans_);
+      signal = LentSignal::borrow_in_time(event.completion_, waiter_until(latest), end_loans_);
     if (signal) {
       set.signals[set.size++] = std::move(*signal);
     } else {
       count(&CounterBlock::waits_elided);
     }
   }
-  if (set.size != 0) put_wait(position, set, waits);
+  if (set.size != 0) put_wait(position, set, latest);
 }
 
 void StreamQueue::signal(StreamPosition& position, hsa_signal_t signal, SignalLoan loan) {
@@ -337,14 +338,14 @@ void StreamQueue::signal(StreamPosition& position, hsa_signal_t signal, SignalLo
   publish(slots, packet, flags, false, position);
 }
 
-void StreamQueue::put_wait(StreamPosition& position, WaitSet& set, bool waits) {
+void StreamQueue::put_wait(StreamPosition& position, WaitSet& set, Deadline latest) {
   const auto signals = std::span(set.signals).first(set.size);
   aql::BarrierAnd barrier{};
   std::ranges::transform(signals, barrier.dependencies.begin(), &LentSignal::signal);
   aql::Packet64 packet = aql::to_packet(barrier);
   std::unique_lock lock(mutex_);
   check_failed();
-  const aql::Slots slots = reserve_slots(lock, false, waits);
+  const aql::Slots slots = reserve_slots(lock, false, latest);
   const Completion own = completion_of(timeline_, open_epoch());
   if (const size_t most = waited_.size() + signals.size(); waited_.capacity() < most)
     waited_.reserve(2 * most);

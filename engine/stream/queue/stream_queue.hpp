@@ -86,14 +86,14 @@ class StreamQueue final : public QueueResources {
   // Description of the mask in use.
   const std::string& cu_mask() const noexcept { return cu_mask_; }
 
-  // `waits`: for room, and for signals to borrow; otherwise a call that lacks some throws Error at
-  // once.
+  // `latest`: the end of waits for room and for signals to borrow, which patience ends earlier.
+  // Deadline::now(): a call that lacks some throws Error at once.
 
   // Reserves a launch and, with `takes_block`, memory for its arguments; otherwise the caller has
   // a block. Throws Error for a geometry that kernel or agent cannot run, for arguments larger than
   // a slab, if no room becomes available in time, and if the queue has failed.
   LaunchReservation reserve(const KernelInfo& kernel, const LaunchGrid& on, bool takes_block,
-                            bool waits = true);
+                            Deadline latest = Deadline::never());
   // Allocates a block after all. Returns false if none is free; the caller must then give up the
   // reservation.
   bool try_take_block(LaunchReservation& reserved) noexcept {
@@ -107,14 +107,15 @@ class StreamQueue final : public QueueResources {
               aql::Packet64& packet) noexcept;
 
   // Returns an event for all work up to the position. Throws Error like reserve().
-  Event event_for(StreamPosition& position, bool waits = true);
+  Event event_for(StreamPosition& position, Deadline latest = Deadline::never());
   // Like event_for(), and records the completion time. If the position was already complete,
   // returns an event without source and does not set `time`. Requires a position that is not empty.
   Event timed_event_for(StreamPosition& position, const std::shared_ptr<EventTime>& time);
   // Returns an event for all packets so far. Empty if nothing is unfinished.
   Event event_for_all();
   // Makes later packets of the stream wait for the events. Throws Error like reserve().
-  void after(StreamPosition& position, std::span<const Event> events, bool waits = true);
+  void after(StreamPosition& position, std::span<const Event> events,
+             Deadline latest = Deadline::never());
   // Makes later packets of the stream wait until a caller's signal is zero. The returned event
   // completes at that point. Keeps the loan until then.
   Event after(StreamPosition& position, hsa_signal_t signal, SignalLoan loan);
@@ -169,9 +170,10 @@ class StreamQueue final : public QueueResources {
   }
   // The same for a packet without arguments, which closes the epoch or not. Waits, and may release
   // and retake the lock. Throws Error.
-  aql::Slots reserve_slots(std::unique_lock<std::mutex>& lock, bool closes, bool waits = true);
-  std::chrono::nanoseconds patience(bool waits) const noexcept {
-    return waits ? stream_options_.patience : std::chrono::nanoseconds::zero();
+  aql::Slots reserve_slots(std::unique_lock<std::mutex>& lock, bool closes,
+                           Deadline latest = Deadline::never());
+  Waiter waiter_until(Deadline latest) const noexcept {
+    return Waiter(stream_options_.patience, latest);
   }
   // Waits until the oldest epoch has ended, and reclaims. Throws Error at the deadline, which names
   // the resource.
@@ -194,7 +196,7 @@ class StreamQueue final : public QueueResources {
   // True if a packet in the queue already orders later packets of the stream after the event.
   bool is_implied(const Event& event, StreamPosition& position) noexcept;
   struct WaitSet;  // the signals that one packet waits for
-  void put_wait(StreamPosition& position, WaitSet& set, bool waits);
+  void put_wait(StreamPosition& position, WaitSet& set, Deadline latest);
   struct Waited {
     Completion event;   // the last of its queue
     StreamPosition by;  // the packet that waits for it

@@ -240,3 +240,64 @@ TEST_CASE("a launch that finds no room is refused as a value, at once, and launc
   REQUIRE(stream.try_synchronize(soon()));
   CHECK(devices.log.ended(launched) != 0);
 }
+
+TEST_CASE("a deadline also bounds a synchronization that finds no room for its marker",
+          "[stream][short]") {
+  StreamDevicesOptions options = tiny(1, 2);
+  options.device.paused = true;
+  const auto kernel = number_kernel();
+  SECTION("which ends before patience") {
+    StreamDevices devices(options);
+    Stream stream(devices);
+    uint32_t launched = 0;
+    while (stream.try_launch(kernel, Grid{1}, launched)) ++launched;
+    const auto begin = std::chrono::steady_clock::now();
+    CHECK(code_of(stream.try_synchronize(Deadline::now())) == "deadline");
+    CHECK(code_of(stream.try_synchronize(Deadline::after(20ms))) == "deadline");
+    CHECK_FALSE(stream.synchronize(Deadline::after(20ms)));
+    CHECK(std::chrono::steady_clock::now() - begin < kHang / 2);
+    devices.resume();
+    CHECK(stream.try_synchronize(soon()));
+    CHECK(devices.log.ended(launched - 1) != 0);
+  }
+  SECTION("or after it") {
+    options.streams.patience = 20ms;
+    StreamDevices devices(options);
+    Stream stream(devices);
+    uint32_t launched = 0;
+    while (stream.try_launch(kernel, Grid{1}, launched)) ++launched;
+    const auto refused = stream.try_synchronize(soon());
+    CHECK(code_of(refused) == "timeline");
+    devices.resume();
+    CHECK(stream.try_synchronize(soon()));
+  }
+}
+
+TEST_CASE("a launch that finds no room to leave its queue is refused at once", "[stream][short]") {
+  StreamDevicesOptions options = tiny(1, 2);
+  options.streams.own_queues = 2;
+  options.streams.legacy_default = true;
+  options.device.paused = true;
+  StreamDevices devices(options);
+  SignalDouble gate(1);
+  Stream stream(devices);
+  const auto kernel = number_kernel();
+  uint32_t launched = 0;
+  while (stream.try_launch(kernel, Grid{1}, launched)) ++launched;
+  // The next launch must follow the gate, so the stream needs a queue of its own. That one has to
+  // wait for an event of the full queue.
+  devices.streams().default_stream().after(gate.handle());
+  const auto begin = std::chrono::steady_clock::now();
+  CHECK(code_of(stream.try_launch(kernel, Grid{1}, launched)) == "timeline");
+  CHECK(std::chrono::steady_clock::now() - begin < kHang / 2);
+  devices.resume();
+  REQUIRE(eventually([&] {
+    const bool is_launched = stream.try_launch(kernel, Grid{1}, launched).has_value();
+    devices.resume();  // also a device that this launch made
+    return is_launched;
+  }));
+  CHECK(devices.log.began(launched) == 0);
+  gate.set(0);
+  REQUIRE(stream.try_synchronize(soon()));
+  CHECK(devices.log.is_before(launched - 1, launched));
+}
