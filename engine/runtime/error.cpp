@@ -102,6 +102,13 @@ Error::Error(ErrorFacts facts)
 
 Error Refusal::error() const {
   if (facts_) return Error(*facts_);
+  if (code_ == ErrorCode::deadline)
+    return Error({.code = code_,
+                  .status = HSA_STATUS_ERROR,
+                  .call = call_,
+                  .asked = "completion within the deadline",
+                  .found = "unfinished work",
+                  .remedy = "wait longer, or look at Queue::report()"});
   return Error({.code = code_,
                 .status = HSA_STATUS_ERROR_OUT_OF_RESOURCES,
                 .call = call_,

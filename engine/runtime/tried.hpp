@@ -38,13 +38,13 @@ class [[nodiscard]] Refusal {
   explicit Refusal(const Error& error) noexcept : code_(error.code()), facts_(error.facts_) {}
 
   ErrorCode code() const noexcept { return code_; }
-  // The same in words. For an exhausted resource, made by this call.
+  // The same in words. Made by this call for an exhausted resource of a queue and for a deadline.
   Error error() const;
 
  private:
   ErrorCode code_;
   const char* call_ = nullptr;
-  std::shared_ptr<const ErrorFacts> facts_;  // null for an exhausted resource
+  std::shared_ptr<const ErrorFacts> facts_;  // null: error() words the code
 };
 
 // T is void for a call without a result.

@@ -193,7 +193,13 @@ TEST_CASE("a try_ form returns each refusal as a value, and only misuse is throw
     REQUIRE(batch.try_dispatch(kernel, Grid{1}, 2u));
     CHECK(code_of(batch.try_submit()) == "timeline");
     CHECK(batch.size() == 1);
-    CHECK(code_of(done[0].try_wait(Deadline::after(1ms))) == "deadline");
+    const auto late = done[0].try_wait(Deadline::after(1ms));
+    CHECK(code_of(late) == "deadline");
+    const std::string text = late.error().what();
+    CAPTURE(text);
+    CHECK(contains(text, "Completion::try_wait: completion within the deadline: unfinished work"));
+    CHECK(contains(text, "wait longer"));
+    CHECK_FALSE(contains(text, "room"));
     const auto [status, code] = GENERATE(table<int, const char*>(
         {{HSA_STATUS_ERROR_INVALID_ISA, "failed"}, {HSA_STATUS_ERROR_FATAL, "device_lost"}}));
     device.processor().fail(static_cast<hsa_status_t>(status));
