@@ -83,18 +83,18 @@ void BatchQueue::check_own_signal(const Publication& publication) const {
     if (held.completion.handle != publication.own_signal.handle || timeline_.is_done(value))
       continue;
     throw Error(
-        {.code = ErrorCode::misuse,
+        {.code = ErrorCode::signals,
          .status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
          .call = "BatchSubmitter::complete_with",
          .asked =
              fmt::format("signal 0x{:x} for one more publication", publication.own_signal.handle),
          .found = fmt::format("publication {}, which is not complete, still uses it", value),
-         .remedy = "use one signal for each publication until its completion"});
+         .remedy = "wait for that publication, or use one signal for each until its completion"});
   }
 }
 
 void BatchQueue::refuse_beside_others() const {
-  throw Error({.code = ErrorCode::misuse,
+  throw Error({.code = ErrorCode::unavailable,
                .status = HSA_STATUS_ERROR_INVALID_QUEUE,
                .call = "BatchSubmitter::submit",
                .asked = fmt::format("a submission at index {}", writer_->next_index()),

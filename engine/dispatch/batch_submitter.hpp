@@ -191,10 +191,16 @@ class BatchSubmitter {
   // `site` is named in reports and errors about this submission (Queue::report()).
   Completion submit(CallSite site = CallSite::here());
   Completion submit(Deadline deadline, CallSite site = CallSite::here());
-  // Does not wait, and returns refusals as values (tried.hpp): ErrorCode::ring, timeline, signals;
-  // failed, device_lost; too_long for a batch longer than the ring less eight slots, which cannot
-  // be published without waiting, but not for the rest of one: that is published as far as there is
-  // room. After a refusal the batch is unchanged, except that a failed queue drops it.
+  // Does not wait, and returns refusals as values (tried.hpp):
+  //   ring, timeline       no room
+  //   signals              the same, or an unfinished publication uses the signal of
+  //                        complete_with()
+  //   too_long             longer than the ring less eight slots, so it cannot be published without
+  //                        waiting; not for the rest of a batch: that is published as far as there
+  //                        is room
+  //   unavailable          other code has published to this borrowed queue
+  //   failed, device_lost  the queue takes no more work
+  // After a refusal the batch is unchanged, except that a failed queue drops it.
   Tried<Completion> try_submit(CallSite site = CallSite::here());
 
   // Drops everything that is not submitted.

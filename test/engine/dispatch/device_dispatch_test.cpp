@@ -13,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include "test/engine/error_code.hpp"
 #include "test/support/catch.hpp"
 #include "test/support/errors.hpp"
 #include "test/support/on_device.hpp"
@@ -25,6 +26,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
+using uptempo::test::code_of;
 using uptempo::test::download;
 using uptempo::test::soon;
 
@@ -283,6 +285,7 @@ TEST_CASE_METHOD(OnDevice, "a borrowed queue to which other code publishes refus
     CHECK(contains(refused, "a submission at index 1"));
     CHECK(contains(refused, "write index 2: other code publishes to this HSA queue, too"));
     CHECK(contains(refused, "submit to a Queue of your own"));
+    CHECK(code_of(batch.try_submit()) == "unavailable");
     CHECK(download(copier, count)[0] == 64);
   }
   CHECK(hsa_queue_destroy(handle) == HSA_STATUS_SUCCESS);

@@ -12,6 +12,7 @@
 #include <uptempo/runtime/counters.hpp>
 #include <uptempo/runtime/error.hpp>
 #include "test/engine/double_device.hpp"
+#include "test/engine/error_code.hpp"
 #include "test/support/catch.hpp"
 #include "test/support/errors.hpp"
 #include "test/support/hsa_double.hpp"
@@ -408,8 +409,14 @@ TEST_CASE("a caller's completion signal is refused while an earlier publication 
   };
   const auto value = publish(own);
   CHECK(contains(error_of<Error>([&] { publish(own); }), "which is not complete, still uses it"));
+  CHECK(code_of_error([&] { publish(own); }) == "signals");
+  BatchSubmitter batch(device.queue());
+  batch.complete_with(own.handle());
+  CHECK(code_of(batch.try_submit()) == "signals");
   CHECK(publish(other) == *value + 1);
   device.processor().resume();
   CHECK(device.state().timeline().wait(*value, kActiveWait, soon()) == WaitResult::done);
   CHECK(publish(own).has_value());
+  REQUIRE(eventually([&] { return batch.try_submit().has_value(); }));
+  CHECK(device.queue().last_submitted().wait(soon(), kActiveWait));
 }
