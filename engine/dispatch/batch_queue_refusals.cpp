@@ -23,10 +23,11 @@ void QueueResources::throw_exhausted(ErrorCode resource_code, const std::string&
   throw Error({.code = resource_code,
                .status = HSA_STATUS_ERROR_OUT_OF_RESOURCES,
                .call = "Queue",
-               .asked = fmt::format("a free {} within the deadline", resource),
+               .asked = fmt::format("a free {}", resource),
                .found = fmt::format("{}: {}{}", size, in_use, first_unfinished()),
-               .remedy = "wait longer, submit smaller batches, or make the queue with more of it "
-                         "(QueueOptions)"});
+               .remedy =
+                   "wait for earlier work, submit smaller batches, or make the queue with more "
+                   "of it (QueueOptions)"});
 }
 
 void BatchQueue::refuse_ended(const Publication& publication) {

@@ -15,8 +15,9 @@
 // exceptions uses these forms after set-up, and ends if it misuses an object. Host memory that is
 // exhausted is std::bad_alloc in either kind of program.
 //
-// Cost: a T and a null pointer. An exhausted resource costs no allocation; other refusals make the
-// text of an Error.
+// Cost: a T and a null pointer. If a resource is exhausted or the deadline has passed, a refusal of
+// a batch, a recording or a Completion costs no allocation. All others make the text of an Error,
+// as do those of Stream::try_launch() for an exhausted resource.
 //
 // Thread safety: a value.
 #pragma once

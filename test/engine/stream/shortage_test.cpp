@@ -226,8 +226,10 @@ TEST_CASE("a launch that finds no room is refused as a value, at once, and launc
   const auto begin = std::chrono::steady_clock::now();
   uint32_t launched = 0;
   while (stream.try_launch(kernel, Grid{1}, launched)) ++launched;
-  const std::string shortage = code_of(stream.try_launch(kernel, Grid{1}, launched));
-  CAPTURE(launched, shortage);
+  const auto refused = stream.try_launch(kernel, Grid{1}, launched);
+  const std::string shortage = code_of(refused), text = error_of([&] { throw_refusal(refused); });
+  CAPTURE(launched, shortage, text);
+  CHECK_FALSE(contains(text, "deadline"));  // it did not wait
   CHECK((shortage == "ring" || shortage == "kernargs" || shortage == "timeline"));
   CHECK(std::chrono::steady_clock::now() - begin < kHang / 2);
   CHECK(launched >= 16);
