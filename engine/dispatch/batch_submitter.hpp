@@ -199,8 +199,10 @@ class BatchSubmitter {
   //                        waiting; not for the rest of a batch: that is published as far as there
   //                        is room
   //   unavailable          other code has published to this borrowed queue
+  //   argument             more timing signals than the queue has
   //   failed, device_lost  the queue takes no more work
-  // After a refusal the batch is unchanged, except that a failed queue drops it.
+  // and the code of HSA's status (code_of()) if HSA refuses to measure times. After a refusal the
+  // batch is unchanged, except that a failed queue drops the rest of a partly published one.
   Tried<Completion> try_submit(CallSite site = CallSite::here());
 
   // Drops everything that is not submitted.

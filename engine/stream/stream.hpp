@@ -28,7 +28,8 @@
 //
 // Back-pressure: a call that finds the ring, kernarg memory or signals exhausted waits for the
 // oldest work of its queue, without holding a lock, for at most StreamsOptions::patience. Then it
-// throws Error, which names the exhausted resource, and has changed nothing.
+// throws Error, which names the exhausted resource, and has launched nothing; waits for events that
+// precede the launch may be published.
 //
 // Misuse: after the Runtime has ended, every call that puts work on a stream, or asks for the end
 // of its work, throws Error. Events that were complete by then stay complete.
