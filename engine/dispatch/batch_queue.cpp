@@ -61,7 +61,7 @@ uint32_t timing_signals_for(const Publication& publication) noexcept {
 
 bool BatchQueue::reserve_when_free(Publication& publication, aql::Slots& slots, bool is_last,
                                    Deadline deadline) {
-  if (writer_->has_intruder()) refuse_beside_others();
+  if (writer_->has_intruder()) refuse_beside_others(publication);
   // Before the first part, whose publication nothing takes back, and before the last one.
   if (publication.own_signal.handle != 0) check_own_signal(publication);
   const bool own_signal = is_last && publication.own_signal.handle != 0;
@@ -77,8 +77,7 @@ bool BatchQueue::reserve_when_free(Publication& publication, aql::Slots& slots, 
   // Last, because slots that a shared producer has claimed must be published.
   ring_refusal_ = writer_->reserve(slots, deadline);
   if (ring_refusal_) return true;
-  if (ring_refusal_.status == aql::PublishStatus::too_long)
-    refuse_longer_than_ring(publication.packets.size());
+  if (ring_refusal_.status == aql::PublishStatus::too_long) refuse_longer_than_ring(publication);
   if (ring_refusal_.status == aql::PublishStatus::queue_failed) {
     timeline_.fail(ring_refusal_.queue_error, "the queue's error source reported an error");
     throw_failed();
@@ -258,9 +257,8 @@ std::optional<uint64_t> BatchQueue::submit(Publication& publication, Deadline de
   // The caller's signal needs a packet, too, if there is no other.
   publication.has_closing_packet = (!publication.declared.empty() || publication.packets.empty()) &&
                                    append_closing_packet(publication);
-  if (const size_t packets = publication.packets.size();
-      deadline.is_now() && packets > longest_run())
-    refuse_longer_than_ring(packets);
+  if (deadline.is_now() && publication.packets.size() > longest_run())
+    refuse_longer_than_ring(publication);
   if (publication.holds_slots) [[unlikely]]
     make_holds();
   publication.plan();

@@ -75,8 +75,8 @@ class BatchQueue : public QueueResources {
   // the end of a queue, another one may replay it. If the Runtime ends, calls nothing of HSA.
   void end_publications(EndedBy what) noexcept;
   void end(Publication& publication, EndedBy what) noexcept;
-  [[noreturn]] void refuse_beside_others() const;
-  [[noreturn]] void refuse_longer_than_ring(size_t packets) const;
+  [[noreturn]] void refuse_beside_others(const Publication& publication) const;
+  [[noreturn]] void refuse_longer_than_ring(const Publication& publication) const;
   void check_own_signal(const Publication& publication) const;
   // The steps of submit(), in order. Nothing can fail or wait after reserve().
   void plan(Publication& publication, Deadline deadline);

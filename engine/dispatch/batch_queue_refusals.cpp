@@ -94,10 +94,10 @@ void BatchQueue::check_own_signal(const Publication& publication) const {
   }
 }
 
-void BatchQueue::refuse_beside_others() const {
+void BatchQueue::refuse_beside_others(const Publication& publication) const {
   throw Error({.code = ErrorCode::unavailable,
                .status = HSA_STATUS_ERROR_INVALID_QUEUE,
-               .call = "BatchSubmitter::submit",
+               .call = publication.kept ? "Recording" : "BatchSubmitter",
                .asked = fmt::format("a submission at index {}", writer_->next_index()),
                .found = fmt::format("write index {}: other code publishes to this HSA queue, too",
                                     writer_->visible_write_index()),
@@ -105,14 +105,14 @@ void BatchQueue::refuse_beside_others() const {
                          "(BatchSubmitter::after, complete_with)"});
 }
 
-void BatchQueue::refuse_longer_than_ring(size_t packets) const {
+void BatchQueue::refuse_longer_than_ring(const Publication& publication) const {
   throw Error({.code = ErrorCode::too_long,
                .status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
-               .call = "BatchSubmitter::try_submit",
-               .asked = fmt::format("{} packets without waiting", packets),
+               .call = publication.kept ? "Recording" : "BatchSubmitter",
+               .asked = fmt::format("{} packets without waiting", publication.packets.size()),
                .found = fmt::format("a ring of {}, of which at most {} are free at a time",
                                     ring_size(), longest_run()),
-               .remedy = "submit with a deadline, or make the queue's ring larger"});
+               .remedy = "submit or replay with a deadline, or make the queue's ring larger"});
 }
 
 void BatchQueue::refuse_more(const Publication& publication, const char* asked) {

@@ -85,7 +85,7 @@ std::byte* BatchState::try_take_block(uint32_t block_bytes) noexcept {
 
 Refusal BatchState::refuse_block(uint32_t block_bytes, const char* call) const {
   const std::optional<Refusal> never = attempt([&]() -> std::optional<Refusal> {
-    queue().require_block_size(block_bytes);
+    queue().require_block_size(block_bytes, call);
     return {};
   });
   return never.value_or(Refusal(ErrorCode::kernargs, call));

@@ -260,11 +260,11 @@ std::byte* QueueResources::try_take_kernargs(KernargPool::Cursor& cursor,
   return kernargs_.take(cursor, size_bytes);
 }
 
-void QueueResources::require_block_size(uint32_t size_bytes) const {
+void QueueResources::require_block_size(uint32_t size_bytes, const char* call) const {
   if (size_bytes <= kernargs_.slab_bytes()) return;
   throw Error({.code = ErrorCode::argument,
                .status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
-               .call = "BatchSubmitter::dispatch",
+               .call = call,
                .asked = fmt::format("a kernarg block of {} bytes", size_bytes),
                .found = fmt::format("slabs of {}", kernargs_.slab_bytes()),
                .remedy = "make the queue with a larger QueueOptions::kernarg_slab_bytes"});
@@ -272,7 +272,7 @@ void QueueResources::require_block_size(uint32_t size_bytes) const {
 
 std::byte* QueueResources::take_kernargs(KernargPool::Cursor& cursor, uint32_t size_bytes,
                                          Deadline deadline) {
-  require_block_size(size_bytes);
+  require_block_size(size_bytes, "BatchSubmitter::dispatch");
   for (Waiter waiter(deadline);;) {
     if (std::byte* const block = try_take_kernargs(cursor, size_bytes)) return block;
     if (!wait_for_oldest(waiter)) {

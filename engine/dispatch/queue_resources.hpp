@@ -84,7 +84,7 @@ class QueueResources {
   }
 
   // Throws Error for a kernarg block larger than a slab.
-  void require_block_size(uint32_t size_bytes) const;
+  void require_block_size(uint32_t size_bytes, const char* call) const;
   [[noreturn]] void throw_exhausted(ErrorCode resource_code, const std::string& resource,
                                     const std::string& size, const std::string& in_use) const;
 

@@ -74,7 +74,7 @@ LaunchReservation StreamQueue::reserve(const KernelInfo& kernel, const LaunchGri
   if (reserved.shape->block_bytes > kernargs_.slab_bytes()) [[unlikely]]
     throw Error({.code = ErrorCode::argument,
                  .status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
-                 .call = "Stream::launch",
+                 .call = latest.is_now() ? "Stream::try_launch" : "Stream::launch",
                  .asked = fmt::format("kernel '{}', whose arguments take {} bytes", kernel.name,
                                       reserved.shape->block_bytes),
                  .found = fmt::format("kernarg slabs of {} bytes", kernargs_.slab_bytes()),

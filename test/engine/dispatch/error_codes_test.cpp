@@ -163,6 +163,7 @@ TEST_CASE("a try_ form returns each refusal as a value, and only misuse is throw
     const auto too_wide = batch.try_dispatch(wide, Grid{1}, std::array<uint32_t, 512>{});
     CHECK(code_of(too_wide) == "argument");
     CHECK(contains(too_wide.error().what(), "slabs of 1024"));
+    CHECK(too_wide.error().call() == "BatchSubmitter::try_dispatch");
     CHECK(batch.size() == 0);
     device.processor().resume();
   }
@@ -225,6 +226,10 @@ TEST_CASE("a replay without room or on a failed queue is refused as a value", "[
   for (uint32_t i = 0; i < 6; ++i) (void)recording->dispatch(number_kernel(), Grid{1}, i);
   REQUIRE(recording->try_replay(device.queue()));
   CHECK(code_of(recording->try_replay(device.queue())) == "ring");
+  while (recording->size() < 16) (void)recording->dispatch(number_kernel(), Grid{1}, 0u);
+  const auto too_long = recording->try_replay(device.queue());
+  CHECK(code_of(too_long) == "too_long");
+  CHECK(contains(error_of([&] { throw_refusal(too_long); }), "Recording: 16 packets"));
   device.processor().fail(HSA_STATUS_ERROR_INVALID_ISA);
   CHECK(code_of(recording->try_replay(device.queue())) == "failed");
 }

@@ -208,6 +208,9 @@ TEST_CASE("arguments that fill a kernarg slab are launched, larger ones are refu
     CHECK(contains(text, "kernel 'of_1028', whose arguments take 1088 bytes"));
     CHECK(contains(text, "kernarg slabs of 1024 bytes"));
     CHECK(contains(text, "kernarg_slab_bytes"));
+    const auto refused = a.try_launch(large, Grid{1}, i + 1);
+    REQUIRE(code_of(refused) == "argument");
+    CHECK(refused.error().call() == "Stream::try_launch");
   }
   a.synchronize();
   for (uint32_t i = 0; i < 20; i += 2) {
