@@ -14,13 +14,16 @@ namespace uptempo::c {
 // with entries.
 uptempo_declaration checked(const uptempo_declaration* given);
 
-// `declaration`: of checked(). `packet`: a CommandRef or a Node.
+// `declaration`: of checked(). `packet`: a CommandRef or a Node. Declares all or nothing.
 template <class Packet>
 void declare(Packet& packet, const uptempo_declaration& declaration) {
-  // First, because it may refuse a packet.
-  if ((declaration.parts & UPTEMPO_DECLARES_AFTER) != 0)
-    packet.after(std::span(declaration.after, declaration.after_count));
-  if ((declaration.parts & UPTEMPO_DECLARES_ACCESSES) != 0) {
+  const bool orders = (declaration.parts & UPTEMPO_DECLARES_AFTER) != 0;
+  const bool accesses = (declaration.parts & UPTEMPO_DECLARES_ACCESSES) != 0;
+  // First all that may fail: memory, then a packet that is not earlier.
+  packet.reserve((orders ? declaration.after_count : 0) + (accesses ? declaration.access_count : 0));
+  if (orders)
+    packet.after_packets(std::span(declaration.after, declaration.after_count));
+  if (accesses) {
     if (declaration.access_count == 0) packet.touches_nothing();
     for (const uptempo_access& access : std::span(declaration.accesses, declaration.access_count)) {
       auto* const data = static_cast<std::byte*>(const_cast<void*>(access.data));
