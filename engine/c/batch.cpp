@@ -19,6 +19,22 @@ struct uptempo_batch : Handle<Kind::batch> {
 };
 
 namespace uptempo::c {
+namespace {
+
+// Throws Error for bytes at NULL or beyond the last address: their end would come before their
+// begin, and the plan would order nothing after them.
+void require_access(const uptempo_access& access, size_t index) {
+  const auto begin = reinterpret_cast<uintptr_t>(access.data);
+  if (access.bytes != 0 && (begin == 0 || access.bytes > UINTPTR_MAX - begin))
+    refuse_parameter(fmt::format("declaration.accesses[{}]", index),
+                     fmt::format("it has {} bytes at {:#x}", access.bytes, begin),
+                     "declare bytes that exist, or 0 of them");
+  if (access.writes > 1)
+    refuse_parameter(fmt::format("declaration.accesses[{}].writes", index),
+                     fmt::format("it is {}", access.writes), "use 0 or 1");
+}
+
+}  // namespace
 
 uptempo_declaration checked(const uptempo_declaration* given) {
   const uptempo_declaration known = options_of(&place(given, "declaration"), "declaration");
@@ -29,6 +45,7 @@ uptempo_declaration checked(const uptempo_declaration* given) {
                      "add up constants UPTEMPO_DECLARES_...");
   if (known.access_count != 0) (void)place(known.accesses, "declaration.accesses");
   if (known.after_count != 0) (void)place(known.after, "declaration.after");
+  for (size_t i = 0; i < known.access_count; ++i) require_access(known.accesses[i], i);
   (void)enum_of(known.acquire, aql::FenceScope::system, "declaration.acquire");
   (void)enum_of(known.release, aql::FenceScope::system, "declaration.release");
   (void)enum_of(known.observer, Observer::system, "declaration.observer");

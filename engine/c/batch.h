@@ -63,7 +63,7 @@ UPTEMPO_API uptempo_status uptempo_batch_raw(uptempo_batch* batch, const void* p
 typedef struct uptempo_access {
   const void* data;
   size_t bytes;
-  uint64_t writes;  // 0: the dispatch only reads it
+  uint64_t writes;  // 1; 0: the dispatch only reads it
 } uptempo_access;
 
 // Parts of a declaration.
@@ -110,7 +110,8 @@ typedef struct uptempo_declaration {
 } uptempo_declaration;
 
 // Declares about the dispatch last appended; several calls add up. Fails if another packet, a
-// submission or uptempo_batch_clear() has followed it, and for `after` a packet that is not earlier.
+// submission or uptempo_batch_clear() has followed it, for `after` a packet that is not earlier, and
+// for bytes at NULL or beyond the last address. Nothing is declared then.
 UPTEMPO_API uptempo_status uptempo_batch_declare(uptempo_batch* batch,
                                                  const uptempo_declaration* declaration);
 

@@ -27,6 +27,12 @@ void Declarations::move_to_end(std::vector<AccessRange>& accesses) {
   first_access = end;
 }
 
+void Declarations::reserve(std::vector<AccessRange>& accesses, size_t more) const {
+  // With its earlier ones, which may move.
+  const size_t needed = accesses.size() + access_count + more;
+  if (needed > accesses.capacity()) accesses.reserve(std::max(needed, 2 * accesses.capacity()));
+}
+
 void Declarations::depend(std::vector<AccessRange>& accesses, uint32_t own,
                           std::span<const size_t> earlier) {
   for (const size_t packet : earlier)

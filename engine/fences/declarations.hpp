@@ -66,6 +66,8 @@ struct Declarations {
     first_access = first;
     declared = true;
   }
+  // Makes room, so that the next `more` accesses and dependencies of this packet allocate nothing.
+  void reserve(std::vector<AccessRange>& accesses, size_t more) const;
   // Adds dependencies of packet `own` on earlier ones. Throws Error for one that is not earlier;
   // nothing is added then.
   void depend(std::vector<AccessRange>& accesses, uint32_t own, std::span<const size_t> earlier);
@@ -135,6 +137,12 @@ class Declaring {
   }
   Self& after_packets(std::initializer_list<size_t> packets) {
     return after_packets(std::span(packets.begin(), packets.size()));
+  }
+  // Makes room for `more` further ranges and dependencies: declaring them allocates nothing. For a
+  // caller that declares several, all or none.
+  Self& reserve(size_t more) {
+    packet_.declarations().reserve(packet_.accesses(), more);
+    return self();
   }
   // Declares an observer that reads the results before the caller awaits completion.
   Self& observed_by(Observer observer) {

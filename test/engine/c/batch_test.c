@@ -195,6 +195,22 @@ void batch_cases(void) {
     declaration.parts = UPTEMPO_DECLARES_ACCESSES;
     declaration.access_count = 1;
     FAILS(uptempo_batch_declare(other, &declaration), ARGUMENT, "'declaration.accesses'");
+    // Ranges whose ends wrap to 0 and beyond, of which a plan would see nothing.
+    const uptempo_access wrong[] = {{out, SIZE_MAX, 1},
+                                    {(void*)UINTPTR_MAX, 1, 1},
+                                    {out, SIZE_MAX - (uintptr_t)out + 1, 0},
+                                    {NULL, 4, 1},
+                                    {out, 4, 2}};
+    const char* const texts[] = {"accesses[0]': it has 18446744073709551615 bytes at", "bytes at",
+                                 "bytes at", "it has 4 bytes at 0x0", "writes': it is 2"};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; ++i) {
+      declaration.accesses = &wrong[i];
+      FAILS(uptempo_batch_declare(other, &declaration), ARGUMENT, texts[i]);
+    }
+    const uptempo_access right[] = {{out, SIZE_MAX - (uintptr_t)out, 1}, {NULL, 0, 0}};
+    declaration.accesses = right;
+    declaration.access_count = 2;
+    OK(uptempo_batch_declare(other, &declaration));
     declaration.access_count = 0;
     declaration.observer = (uptempo_observer)3;
     FAILS(uptempo_batch_declare(other, &declaration), ARGUMENT, "'declaration.observer'");

@@ -123,6 +123,57 @@ TEST_CASE("without memory a batch of the C interface fails, and works again", "[
   CHECK(uptempo_batch_destroy(batch) == UPTEMPO_OK);
 }
 
+TEST_CASE("without memory a declaration declares nothing", "[c]") {
+  World world;
+  std::array<uint32_t, 256> elsewhere{};
+  const Iota arguments{world.words, 5, 3};
+  const uptempo_grid grid = uptempo_grid_of(256, 64);
+  // The second dispatch of three needs its barrier bit for the second range that it declares.
+  const std::array first{uptempo_access{world.words, 1024, 1}};
+  const std::array second{uptempo_access{elsewhere.data(), 1024, 1}, first[0], first[0], first[0]};
+  uptempo_declaration declaration{};
+  declaration.size = sizeof declaration;
+  declaration.parts = UPTEMPO_DECLARES_ACCESSES;
+
+  uptempo_batch* batch = nullptr;
+  REQUIRE(uptempo_batch_create(world.queue, nullptr, &batch) == UPTEMPO_OK);
+  bool failed = true;
+  for (uint64_t number = 1; failed; ++number) {
+    // A new batch: its lists are empty.
+    REQUIRE(uptempo_batch_destroy(batch) == UPTEMPO_OK);
+    REQUIRE(uptempo_batch_create(world.queue, nullptr, &batch) == UPTEMPO_OK);
+    const auto dispatch = [&] {
+      return uptempo_batch_dispatch(batch, world.iota, &grid,
+                                    uptempo_packed(&arguments, sizeof arguments));
+    };
+    REQUIRE(dispatch() == UPTEMPO_OK);
+    declaration.accesses = first.data();
+    declaration.access_count = first.size();
+    REQUIRE(uptempo_batch_declare(batch, &declaration) == UPTEMPO_OK);
+    REQUIRE(dispatch() == UPTEMPO_OK);
+    declaration.accesses = second.data();
+    declaration.access_count = second.size();
+    uptempo_status status = UPTEMPO_OK;
+    {
+      const FailingNew failing(number);
+      status = uptempo_batch_declare(batch, &declaration);
+      failed = failing.has_failed();
+    }
+    CHECK(status == (failed ? UPTEMPO_ERROR_MEMORY : UPTEMPO_OK));
+    REQUIRE(dispatch() == UPTEMPO_OK);
+    uptempo_completion done{};
+    REQUIRE(uptempo_batch_submit(batch, UPTEMPO_NO_LIMIT, UPTEMPO_HERE, &done) == UPTEMPO_OK);
+    CHECK(uptempo_completion_wait(done, UPTEMPO_NO_LIMIT, UPTEMPO_WAIT_DEFAULT) == UPTEMPO_OK);
+    char* text = nullptr;
+    REQUIRE(uptempo_batch_explain(batch, &text) == UPTEMPO_OK);
+    CAPTURE(number, std::string_view(text));
+    CHECK(contains(text, "packet 1: barrier bit"));
+    uptempo_free(text);
+    if (!failed) CHECK(number > 1);
+  }
+  CHECK(uptempo_batch_destroy(batch) == UPTEMPO_OK);
+}
+
 TEST_CASE("without memory a refusal is reported all the same", "[c]") {
   for (uint64_t number = 1;; ++number) {
     uptempo_status status = UPTEMPO_OK;
