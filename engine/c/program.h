@@ -177,7 +177,8 @@ typedef struct uptempo_arguments {
   uint32_t by_pointers;  // 0: packed bytes
 } uptempo_arguments;
 
-// As a number of pointers: as many as the kernel has arguments. The library cannot check that.
+// As a number of pointers: as many as the kernel has arguments. The library cannot check that. A
+// larger number is refused by the call that takes the arguments.
 #define UPTEMPO_AS_DECLARED UINT32_MAX
 
 // Packed bytes: the arguments at the offsets of the kernel's metadata, which are those of a C
@@ -192,7 +193,7 @@ static inline uptempo_arguments uptempo_packed(const void* bytes, size_t size) {
 // hipModuleLaunchKernel and cuLaunchKernel.
 static inline uptempo_arguments uptempo_params(void* const* params, size_t count) {
   uptempo_arguments arguments = {
-      params, count < UPTEMPO_AS_DECLARED ? (uint32_t)count : UPTEMPO_AS_DECLARED, 1};
+      params, count <= UPTEMPO_AS_DECLARED ? (uint32_t)count : UPTEMPO_AS_DECLARED - 1, 1};
   return arguments;
 }
 

@@ -92,6 +92,12 @@ void batch_cases(void) {
     void* params[] = {&first.out, NULL, &first.step};
     FAILS(uptempo_batch_dispatch(batch, iota, &grid, uptempo_params(params, 3)), ARGUMENT, "iota");
     FAILS(uptempo_batch_dispatch(batch, iota, &grid, uptempo_params(params, 2)), ARGUMENT, "iota");
+    // Too large a number is not "as declared".
+    FAILS(uptempo_batch_dispatch(batch, iota, &grid,
+                                 uptempo_params(params, (size_t)UPTEMPO_AS_DECLARED + 1)),
+          ARGUMENT, "iota");
+    FAILS(uptempo_batch_dispatch(batch, iota, &grid, uptempo_params(params, SIZE_MAX)), ARGUMENT,
+          "iota");
     FAILS(uptempo_batch_dispatch(batch, iota, &grid, uptempo_params(NULL, 3)), ARGUMENT, "iota");
     const unsigned char invalid[64] = {1};  // a header of type INVALID
     FAILS(uptempo_batch_raw(batch, invalid), ARGUMENT, "");
