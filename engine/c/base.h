@@ -84,7 +84,9 @@ typedef struct uptempo_error_info {
 } uptempo_error_info;
 
 // Returns the last failure of the calling thread, never NULL. Valid until the next failure of a
-// call of this thread, or its end. `size` is the library's. Costs nothing.
+// call of this thread, or its end. When the thread's C++ objects have ended, in a handler of atexit()
+// or a destructor of pthread_key_create(), `asked`, `found` and `remedy` are empty, and `message`
+// has at most 511 bytes. `size` is the library's. Costs nothing.
 UPTEMPO_API const uptempo_error_info* uptempo_error(void);
 
 // Frees text or bytes that a function of this interface has returned. NULL is harmless. Any thread.

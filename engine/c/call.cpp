@@ -13,21 +13,53 @@
 namespace uptempo::c {
 namespace {
 
-// The thread's last error. The texts of `info` are those of `error`, of `text`, or literals.
+// The thread's last error. The texts of `info` are those of the thread's KeptError, of `text`, or
+// literals. Trivial: handlers of atexit() and destructors of pthread_key_create() use it after the
+// thread's C++ objects have ended.
 struct LastError {
-  std::optional<Error> error;
+  uptempo_error_info info{
+      sizeof(uptempo_error_info), UPTEMPO_OK, HSA_STATUS_SUCCESS, "", "", "", "", "", ""};
+  bool is_ended = false;  // the KeptError
   std::array<char, 512> text{};
-  uptempo_error_info info = no_error();
 
-  static uptempo_error_info no_error() noexcept {
-    return {sizeof(uptempo_error_info), UPTEMPO_OK, HSA_STATUS_SUCCESS, "", "", "", "", "", ""};
+  // Makes `info` an error of which only the function and a message remain, cut to `text`.
+  void keep_text(const char* function, const Error& error) noexcept {
+    // snprintf allocates nothing for %s.
+    std::snprintf(text.data(), text.size(), "%s", error.what());
+    info = {sizeof(uptempo_error_info),
+            static_cast<uptempo_status>(error.code()),
+            static_cast<int32_t>(error.status()),
+            function,
+            function,
+            "",
+            "",
+            "",
+            text.data()};
   }
 };
-thread_local LastError last_error;
+static_assert(std::is_trivially_destructible_v<LastError>);
+constinit thread_local LastError last_error;
+
+// Owns the texts of the thread's last error until the thread's C++ objects end.
+struct KeptError {
+  KeptError() = default;
+  KeptError(const KeptError&) = delete;
+  KeptError& operator=(const KeptError&) = delete;
+  ~KeptError() {
+    if (error) last_error.keep_text(last_error.info.function, *error);
+    last_error.is_ended = true;
+  }
+  std::optional<Error> error;
+};
+thread_local KeptError kept_error;
 
 uptempo_status keep(LastError& last, const char* function, const Error& error) noexcept {
-  last.error = error;  // copies a pointer
-  const Error& kept = *last.error;
+  if (last.is_ended) {
+    last.keep_text(function, error);
+    return last.info.status;
+  }
+  kept_error.error = error;  // copies a pointer
+  const Error& kept = *kept_error.error;
   last.info = {sizeof(uptempo_error_info),
                static_cast<uptempo_status>(kept.code()),
                static_cast<int32_t>(kept.status()),
@@ -42,8 +74,7 @@ uptempo_status keep(LastError& last, const char* function, const Error& error) n
 
 uptempo_status keep(LastError& last, const char* function, uptempo_status status,
                     hsa_status_t hsa_status, const char* found, const char* remedy) noexcept {
-  last.error.reset();
-  // snprintf allocates nothing for %s.
+  if (!last.is_ended) kept_error.error.reset();
   std::snprintf(last.text.data(), last.text.size(), "%s: %s; %s", function, found, remedy);
   last.info = {sizeof(uptempo_error_info),
                status,
@@ -73,6 +104,10 @@ Error of_function(const Error& error, const char* function) {
 }
 
 }  // namespace
+
+void register_thread() noexcept {
+  if (!last_error.is_ended) (void)kept_error.error.has_value();
+}
 
 uptempo_status keep_error(const char* function) noexcept {
   LastError& last = last_error;

@@ -39,6 +39,11 @@ namespace uptempo::c {
 // Keeps the exception that is being handled as the thread's last error. Allocates nothing.
 uptempo_status keep_error(const char* function) noexcept;
 
+// Registers the end of the thread's last error, for which the C library allocates: without memory
+// it ends the process. Functions that create objects call this, so that a later failure of their
+// thread allocates nothing.
+void register_thread() noexcept;
+
 // Calls body() for a function of the interface. Costs nothing unless it throws. `body` returns
 // nothing, or a status.
 template <class Body>
@@ -114,6 +119,7 @@ T& place(T* given, std::string_view parameter) {
 // Stores what make() returns, a handle or a text, at `result`, and NULL if make() throws.
 template <class H, class Make>
 uptempo_status create(const char* function, H** result, Make&& make) noexcept {
+  register_thread();
   return guarded(function, [&] {
     H*& made = place(result, "the result");
     made = nullptr;

@@ -10,6 +10,19 @@ static void* fails_elsewhere(void* unused) {
   return NULL;
 }
 
+// After the C++ objects of the thread.
+static void key_ends(void* unused) {
+  (void)unused;
+  CHECK(strstr(uptempo_error()->message, "uptempo_queue_drain: parameter 'queue'") != NULL);
+  FAILS(uptempo_queue_reclaim(NULL), ARGUMENT, "uptempo_queue_reclaim: parameter 'queue'");
+}
+
+static void* fails_at_its_end(void* key) {
+  CHECK(pthread_setspecific(*(pthread_key_t*)key, key) == 0);
+  FAILS(uptempo_queue_drain(NULL, 0), ARGUMENT, "");
+  return NULL;
+}
+
 void runtime_cases(void) {
   if (begins("agents are found by index, address and UUID")) {
     size_t gpus = 0;
@@ -68,6 +81,11 @@ void runtime_cases(void) {
     CHECK(pthread_create(&thread, NULL, fails_elsewhere, NULL) == 0);
     CHECK(pthread_join(thread, NULL) == 0);
     CHECK(strcmp(uptempo_error()->function, "uptempo_runtime_gpu_count") == 0);
+    pthread_key_t key;
+    CHECK(pthread_key_create(&key, key_ends) == 0);
+    CHECK(pthread_create(&thread, NULL, fails_at_its_end, &key) == 0);
+    CHECK(pthread_join(thread, NULL) == 0);
+    CHECK(pthread_key_delete(key) == 0);
   }
   if (begins("a handle of another kind is refused")) {
     char* text = NULL;
