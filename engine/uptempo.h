@@ -21,7 +21,8 @@
 // Handles: opaque. Each `create` has a `destroy`, which accepts NULL. A NULL or a handle of another
 // kind is refused with UPTEMPO_ERROR_ARGUMENT; a destroyed one must not be used. Handles may be
 // destroyed in any order, unless a comment says otherwise. A handle that outlives the last Runtime
-// may be destroyed; its other functions return an error.
+// may be destroyed. Its functions that need the device or its memory return an error then; those
+// that read facts which the handle keeps, such as a kernel's arguments, still work.
 //
 // Structs: the first member of a struct for options or facts is `size`, which the caller sets to
 // its sizeof. Set all others to 0 first. A field of 0 takes its default, and so does a field that a

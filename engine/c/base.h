@@ -96,7 +96,8 @@ UPTEMPO_API void uptempo_free(void* memory);
 #define UPTEMPO_NO_LIMIT UINT64_MAX
 
 // The line of a call, as "solver.c:120". Functions with a parameter `site` name it in reports and
-// errors about the work. It must exist as long as the queue, as a literal does. NULL: not known.
+// errors about the work. It must exist as long as the queue; for a stream, as long as the streams
+// handle and all its streams. A literal does. NULL: not known.
 #define UPTEMPO_HERE __FILE__ ":" UPTEMPO_TEXT_(__LINE__)
 #define UPTEMPO_TEXT_(line) UPTEMPO_TEXT_OF_(line)
 #define UPTEMPO_TEXT_OF_(line) #line

@@ -50,7 +50,8 @@ UPTEMPO_API uptempo_status uptempo_batch_dispatch(uptempo_batch* batch,
                                                   const uptempo_kernel* kernel,
                                                   const uptempo_grid* grid,
                                                   uptempo_arguments arguments);
-// The same, but returns UPTEMPO_NOT_READY instead of waiting.
+// The same, but returns UPTEMPO_NOT_READY instead of waiting. If the batch itself holds all blocks,
+// only its submission, or uptempo_batch_clear(), frees them.
 UPTEMPO_API uptempo_status uptempo_batch_try_dispatch(uptempo_batch* batch,
                                                       const uptempo_kernel* kernel,
                                                       const uptempo_grid* grid,
@@ -125,11 +126,17 @@ UPTEMPO_API uptempo_status uptempo_batch_after_signal(uptempo_batch* batch, uint
 // until every waiting thread has returned.
 UPTEMPO_API uptempo_status uptempo_batch_complete_with(uptempo_batch* batch, uint64_t hsa_signal);
 
-// Publishes the batch, which is then empty and can be used again. An empty batch returns the
-// completion of the queue's last submission. With a time limit of 0, returns UPTEMPO_NOT_READY if
-// there is no room, and fails for a batch longer than the ring less eight packets. Otherwise waits
-// for room and fails with the resource that was exhausted; the batch keeps its packets, and may be
-// submitted again. Batches longer than the ring are published in parts (batch_submitter.hpp).
+// Publishes the batch, which is then empty and can be used again. An empty batch with a signal of
+// uptempo_batch_complete_with() is published as a barrier packet; another one returns the completion
+// of the queue's last submission. With a time limit of 0, returns UPTEMPO_NOT_READY if there is no
+// room, and fails for a batch longer than the ring less eight packets. Otherwise waits for room and
+// fails with the resource that was exhausted; the batch keeps its packets, and may be submitted
+// again.
+// A batch longer than the ring is published in parts. If the time limit passes between two of them,
+// the batch refuses further packets, and the next submission publishes the rest, as far as there is
+// room with a time limit of 0. uptempo_batch_clear() and uptempo_batch_destroy() drop the rest; the
+// published parts run. A queue that has failed drops what is not published.
+// `completion` is unchanged if the call does not return UPTEMPO_OK.
 UPTEMPO_API uptempo_status uptempo_batch_submit(uptempo_batch* batch, uint64_t timeout_ns,
                                                 const char* site, uptempo_completion* completion);
 // Drops everything that is not submitted.

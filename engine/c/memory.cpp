@@ -7,6 +7,7 @@
 
 #include <uptempo/c/call.hpp>
 #include <uptempo/c/memory_handle.hpp>
+#include <uptempo/runtime/session.hpp>
 #include <uptempo/stream/stream.hpp>
 
 using namespace uptempo;
@@ -16,6 +17,18 @@ struct uptempo_copier : Handle<Kind::copier> {
   explicit uptempo_copier(const Agent& gpu) : copier(gpu) {}
   Copier copier;
 };
+
+namespace {
+
+const Allocation& live_memory(const uptempo_buffer* buffer) {
+  const Allocation& memory = handle(buffer, "buffer").memory;
+  if (!memory.alive())
+    Session::refuse_ended("uptempo_buffer", "the address of a buffer", "its memory",
+                          "create a new Runtime and a new buffer");
+  return memory;
+}
+
+}  // namespace
 
 namespace uptempo::c {
 
@@ -44,7 +57,7 @@ uptempo_status uptempo_buffer_destroy(uptempo_buffer* buffer) {
 
 uptempo_status uptempo_buffer_get_info(const uptempo_buffer* buffer, uptempo_buffer_info* info) {
   return guarded(__func__, [&] {
-    const Allocation& of = handle(buffer, "buffer").memory;
+    const Allocation& of = live_memory(buffer);
     return_facts(uptempo_buffer_info{.size = 0, .data = of.data(), .bytes = of.size_bytes()}, info,
                  "info");
   });
@@ -52,7 +65,7 @@ uptempo_status uptempo_buffer_get_info(const uptempo_buffer* buffer, uptempo_buf
 
 void* uptempo_buffer_data(const uptempo_buffer* buffer) {
   void* data = nullptr;
-  (void)guarded(__func__, [&] { data = handle(buffer, "buffer").memory.data(); });
+  (void)guarded(__func__, [&] { data = live_memory(buffer).data(); });
   return data;
 }
 

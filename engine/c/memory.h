@@ -41,7 +41,7 @@ typedef struct uptempo_buffer_info {
 UPTEMPO_API uptempo_status uptempo_buffer_get_info(const uptempo_buffer* buffer,
                                                    uptempo_buffer_info* info);
 // Returns the address: for kernels and copies, and of host memory also for the host. NULL, with an
-// error, for no handle. Any thread.
+// error, for no handle, and after the end of the Runtime. Any thread.
 UPTEMPO_API void* uptempo_buffer_data(const uptempo_buffer* buffer);
 
 // Where memory of a copy is.

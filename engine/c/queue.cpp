@@ -93,6 +93,7 @@ uptempo_status uptempo_queue_describe(const uptempo_queue* queue, char** text) {
 uptempo_status uptempo_queue_get_info(const uptempo_queue* queue, uptempo_queue_info* info) {
   return guarded(__func__, [&] {
     const Queue& of = handle(queue, "queue").queue;
+    (void)of.pressure();  // throws after the end of the Runtime, which destroys the HSA queue
     return_facts(uptempo_queue_info{.size = 0,
                                     .hsa_queue = of.handle(),
                                     .ring_packets = of.ring_size(),

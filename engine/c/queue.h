@@ -26,9 +26,10 @@ typedef enum uptempo_access_mode {
 typedef struct uptempo_queue_options {
   size_t size;
   uint64_t drain_timeout_ns;    // of uptempo_queue_destroy(); 0: 10 s
-  uint32_t packets;             // ring size, a power of two; 0: 4,096
-  uint32_t publications;        // unfinished ones at a time; 0: 64
-  uint32_t timing_signals;      // for uptempo_timing; 0: 256
+  // Ring size, a power of two; raised to 256, and raised or lowered to the agent's limits; 0: 4,096.
+  uint32_t packets;
+  uint32_t publications;        // unfinished ones at a time, 1 to 65,536; 0: 64
+  uint32_t timing_signals;      // for uptempo_timing, at most 1,048,576; 0: 256
   uint32_t kernarg_bytes;       // for all unfinished and unsubmitted work; 0: 2 MiB
   uint32_t kernarg_slab_bytes;  // largest block of a dispatch; 0: 16 KiB
   uptempo_kernargs kernargs;
@@ -47,16 +48,21 @@ struct hsa_queue_s;  // hsa_queue_t of <hsa/hsa.h>
 // other code may publish to it. If the HSA queue fails, its error callback must call
 // uptempo_queue_fail(); otherwise only time limits and memory faults reveal it.
 // uptempo_queue_options::packets is ignored. Any thread.
+// Lifetime: uptempo_queue_destroy() cannot stop the HSA queue. Packets of unfinished work may still
+// execute after it. Kernels and buffers in use must live until the owner has destroyed the HSA
+// queue.
 UPTEMPO_API uptempo_status uptempo_queue_borrow(const uptempo_agent* agent,
                                                 struct hsa_queue_s* hsa_queue,
                                                 const uptempo_queue_options* options,
                                                 uptempo_queue** queue);
 // Reports the error of a borrowed HSA queue, an hsa_status_t other than 0: all unfinished work ends
-// with it, and later submissions are refused. Any thread, also ROCr's. The handle must live.
+// with it, and later submissions are refused. Any thread, also ROCr's. The handle must live: the
+// callback must not call this once uptempo_queue_destroy() has begun.
 UPTEMPO_API uptempo_status uptempo_queue_fail(uptempo_queue* queue, int32_t hsa_status);
 
 // Waits for the queue's work up to drain_timeout_ns. Work that is unfinished then ends with an
-// error, and stderr says what is lost. Batches of the queue may be destroyed later.
+// error, and stderr says what is lost. Batches of the queue may be destroyed later. The packets of
+// a borrowed queue may still execute (uptempo_queue_borrow).
 UPTEMPO_API uptempo_status uptempo_queue_destroy(uptempo_queue* queue);
 
 // One owner: the queue, its batches, and replays on it. The functions below say so where any thread
@@ -86,6 +92,7 @@ typedef struct uptempo_queue_info {
   uint32_t kernargs_on_device;
 } uptempo_queue_info;
 
+// Fails after the end of the Runtime.
 UPTEMPO_API uptempo_status uptempo_queue_get_info(const uptempo_queue* queue,
                                                   uptempo_queue_info* info);
 

@@ -1,6 +1,7 @@
 #include <uptempo/c/runtime.h>
 
 #include <deque>
+#include <memory>
 #include <optional>
 
 #include <uptempo/c/call.hpp>
@@ -31,10 +32,15 @@ uptempo_status uptempo_runtime_create(const uptempo_runtime_options* options,
                                       uptempo_runtime** runtime) {
   return create(__func__, runtime, [&] {
     const auto given = options_of(options, "options");
+    if (given.event_less_beyond != 0 && given.interrupt_signals == 0)
+      refuse_parameter("options.event_less_beyond", "options.interrupt_signals is 0",
+                       "set the number beyond which signals poll");
+    auto made = std::make_unique<uptempo_runtime>();
+    // A call that fails changes no limit.
     if (given.interrupt_signals != 0)
       set_signal_budget({.interrupts = given.interrupt_signals,
                          .event_less_beyond = given.event_less_beyond != 0});
-    return new uptempo_runtime;
+    return made.release();
   });
 }
 

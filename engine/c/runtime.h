@@ -13,13 +13,15 @@ typedef struct uptempo_runtime_options {
   // The most interrupt signals that the library may use in the process (SignalBudget of
   // engine/runtime/signal.hpp); 0: as set before, 3,584 at first.
   uint32_t interrupt_signals;
-  // Not 0: beyond that number, signals on which a wait polls, instead of an error. Only with
+  // Not 0: beyond that number, signals on which a wait polls, instead of an error. Refused without
   // `interrupt_signals`.
   uint32_t event_less_beyond;
 } uptempo_runtime_options;
 
-// Starts HSA, or shares it with the Runtimes of this process, C++ ones included. Keep the Runtime
-// while its objects are in use. Any thread. Errors: no driver, the loss of a GPU before, a fork.
+// Starts HSA, or shares it with the Runtimes of this copy of the library: C++ ones too in a program
+// that links uptempo::engine, but not with libuptempo.so, which holds a copy of its own. Copies
+// share HSA, which ends with the last of them. Keep the Runtime while its objects are in use. Any
+// thread. Errors: no driver, the loss of a GPU before, a fork.
 UPTEMPO_API uptempo_status uptempo_runtime_create(const uptempo_runtime_options* options,
                                                   uptempo_runtime** runtime);
 // The last one releases every object that is still alive, and ends HSA. Its agents end with it.

@@ -37,6 +37,19 @@ void last_case(void) {
     char* text = NULL;
     FAILS(uptempo_queue_report(queue, &text), MISUSE, "Runtime");
     CHECK(text == NULL);
+    uptempo_queue_info queue_info = {.size = sizeof queue_info};
+    FAILS(uptempo_queue_get_info(queue, &queue_info), MISUSE, "Runtime");
+    CHECK(queue_info.hsa_queue == NULL);
+    uptempo_buffer_info buffer_info = {.size = sizeof buffer_info};
+    FAILS(uptempo_buffer_get_info(words, &buffer_info), MISUSE, "Runtime");
+    CHECK(uptempo_buffer_data(words) == NULL && uptempo_error()->status == UPTEMPO_ERROR_MISUSE);
+    // Facts that handles keep.
+    uptempo_kernel_info kernel_info = {.size = sizeof kernel_info};
+    OK(uptempo_kernel_get_info(fill, &kernel_info));
+    CHECK(strcmp(kernel_info.name, "fill") == 0);
+    uptempo_program_info program_info = {.size = sizeof program_info};
+    OK(uptempo_program_get_info(basics, &program_info));
+    CHECK(program_info.kernel_count > 0);
     uptempo_kernel* other = NULL;
     FAILS(uptempo_kernel_create(basics, "tally", NULL, &other), MISUSE, "Runtime");
     OK(uptempo_recording_destroy(recording));

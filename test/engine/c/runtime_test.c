@@ -105,6 +105,28 @@ void runtime_cases(void) {
     OK(uptempo_event_destroy(NULL));
     OK(uptempo_recording_destroy(NULL));
   }
+  if (begins("a Runtime sets the budget of signals, and one that is refused does not")) {
+    uptempo_runtime_options options = {
+        .size = sizeof options, .interrupt_signals = 3001, .event_less_beyond = 1};
+    uptempo_runtime* second = NULL;
+    char* text = NULL;
+    OK(uptempo_runtime_create(&options, &second));
+    OK(uptempo_runtime_describe(second, &text));
+    CHECK(strstr(text, "of a budget of 3001") != NULL);
+    CHECK(strstr(text, "on which waits poll") != NULL);
+    uptempo_free(text);
+    OK(uptempo_runtime_destroy(second));
+    options.interrupt_signals = 0;
+    FAILS(uptempo_runtime_create(&options, &second), ARGUMENT,
+          "parameter 'options.event_less_beyond': options.interrupt_signals is 0");
+    CHECK(second == NULL);
+    options = (uptempo_runtime_options){.size = sizeof options, .interrupt_signals = 3584};
+    OK(uptempo_runtime_create(&options, &second));
+    OK(uptempo_runtime_describe(second, &text));
+    CHECK(strstr(text, "of a budget of 3584") != NULL);
+    uptempo_free(text);
+    OK(uptempo_runtime_destroy(second));
+  }
   if (begins("structs of older and newer headers are accepted")) {
     // A newer one with fields that this library does not know.
     struct {
