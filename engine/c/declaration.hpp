@@ -20,9 +20,9 @@ void declare(Packet& packet, const uptempo_declaration& declaration) {
   const bool orders = (declaration.parts & UPTEMPO_DECLARES_AFTER) != 0;
   const bool accesses = (declaration.parts & UPTEMPO_DECLARES_ACCESSES) != 0;
   // First all that may fail: memory, then a packet that is not earlier.
-  packet.reserve((orders ? declaration.after_count : 0) + (accesses ? declaration.access_count : 0));
-  if (orders)
-    packet.after_packets(std::span(declaration.after, declaration.after_count));
+  packet.reserve((orders ? declaration.after_count : 0) +
+                 (accesses ? declaration.access_count : 0));
+  if (orders) packet.after_packets(std::span(declaration.after, declaration.after_count));
   if (accesses) {
     if (declaration.access_count == 0) packet.touches_nothing();
     for (const uptempo_access& access : std::span(declaration.accesses, declaration.access_count)) {

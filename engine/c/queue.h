@@ -10,14 +10,14 @@ extern "C" {
 #endif
 
 // Where the kernel arguments of a queue are (engine/memory/kernarg_placement.hpp).
-typedef enum uptempo_kernargs {
+typedef enum uptempo_kernargs UPTEMPO_ENUM_TYPE {
   UPTEMPO_KERNARGS_HOST = 0,
   UPTEMPO_KERNARGS_DEVICE = 1,  // if the host reaches the GPU's memory; else as HOST
   UPTEMPO_KERNARGS_AUTOMATIC = 2,
 } uptempo_kernargs;
 
 // How packets are published (engine/runtime/ring_access.hpp).
-typedef enum uptempo_access_mode {
+typedef enum uptempo_access_mode UPTEMPO_ENUM_TYPE {
   UPTEMPO_ACCESS_AUTOMATIC = 0,  // directly, unless a tool interposes
   UPTEMPO_ACCESS_DIRECT = 1,
   UPTEMPO_ACCESS_HSA_CALLS = 2,
@@ -25,7 +25,7 @@ typedef enum uptempo_access_mode {
 
 typedef struct uptempo_queue_options {
   size_t size;
-  uint64_t drain_timeout_ns;    // of uptempo_queue_destroy(); 0: 10 s
+  uint64_t drain_timeout_ns;  // of uptempo_queue_destroy(); 0: 10 s
   // Ring size, a power of two; raised to 256, and raised or lowered to the agent's limits; 0: 4,096.
   uint32_t packets;
   uint32_t publications;        // unfinished ones at a time, 1 to 65,536; 0: 64
