@@ -14,6 +14,14 @@ extern "C" {
 
 #define UPTEMPO_API __attribute__((visibility("default")))
 
+// An enum has 4 bytes in both languages. In C++ any number of its type is a value that the library
+// can read and refuse; without a type, a number beyond the constants' bits is undefined behaviour.
+#ifdef __cplusplus
+#define UPTEMPO_ENUM_TYPE : int32_t
+#else
+#define UPTEMPO_ENUM_TYPE
+#endif
+
 typedef struct uptempo_agent uptempo_agent;
 typedef struct uptempo_batch uptempo_batch;
 typedef struct uptempo_buffer uptempo_buffer;
@@ -29,7 +37,7 @@ typedef struct uptempo_stream uptempo_stream;
 typedef struct uptempo_streams uptempo_streams;
 
 // The result of a call. The numbers are stable. Errors have the numbers of uptempo::ErrorCode.
-typedef enum uptempo_status {
+typedef enum uptempo_status UPTEMPO_ENUM_TYPE {
   UPTEMPO_OK = 0,
   // No error, and uptempo_error() stays as it is: a call with a time limit has found unfinished
   // work or no room within it.
@@ -42,7 +50,7 @@ typedef enum uptempo_status {
   UPTEMPO_ERROR_PROGRAM = 4,      // code object, kernel or metadata is not usable on this agent
   UPTEMPO_ERROR_FILE = 5,         // a file cannot be read or written, or its contents are damaged
 
-  // What has no room now. A later call may succeed.
+  // A resource that has no room now. A later call may succeed.
   UPTEMPO_ERROR_MEMORY = 6,    // memory of host or device, or what the driver counts
   UPTEMPO_ERROR_RING = 7,      // slots of the queue's ring
   UPTEMPO_ERROR_KERNARGS = 8,  // kernarg slabs of a queue, or a recording's spare blocks
@@ -61,6 +69,12 @@ typedef enum uptempo_status {
 
   UPTEMPO_ERROR_INTERNAL = 1000,  // an exception that is no uptempo::Error
 } uptempo_status;
+
+#ifdef __cplusplus
+static_assert(sizeof(uptempo_status) == 4, "an enum has 4 bytes");
+#else
+_Static_assert(sizeof(uptempo_status) == 4, "compile without -fshort-enums: an enum has 4 bytes");
+#endif
 
 // Returns UPTEMPO_VERSION_NUMBER of the library that runs. A program whose headers are older runs
 // with it, as long as the soname is the same. Any thread.
@@ -84,9 +98,9 @@ typedef struct uptempo_error_info {
 } uptempo_error_info;
 
 // Returns the last failure of the calling thread, never NULL. Valid until the next failure of a
-// call of this thread, or its end. When the thread's C++ objects have ended, in a handler of atexit()
-// or a destructor of pthread_key_create(), `asked`, `found` and `remedy` are empty, and `message`
-// has at most 511 bytes. `size` is the library's. Costs nothing.
+// call of this thread, or its end. When the thread's C++ objects have ended, in a handler of
+// atexit() or a destructor of pthread_key_create(), `asked`, `found` and `remedy` are empty, and
+// `message` has at most 511 bytes. `size` is the library's. Costs nothing.
 UPTEMPO_API const uptempo_error_info* uptempo_error(void);
 
 // Frees text or bytes that a function of this interface has returned. NULL is harmless. Any thread.

@@ -14,13 +14,13 @@ extern "C" {
 #endif
 
 // Packets that get a completion signal for their times (uptempo_completion_times).
-typedef enum uptempo_timing {
+typedef enum uptempo_timing UPTEMPO_ENUM_TYPE {
   UPTEMPO_TIMING_NONE = 0,
   UPTEMPO_TIMING_BATCH = 1,  // first and last packet
   UPTEMPO_TIMING_EACH = 2,
 } uptempo_timing;
 
-typedef enum uptempo_fence_policy {
+typedef enum uptempo_fence_policy UPTEMPO_ENUM_TYPE {
   UPTEMPO_FENCES_PLANNED = 0,            // only those that the declarations need
   UPTEMPO_FENCES_SYSTEM_EVERYWHERE = 1,  // as in most runtimes, for comparison
 } uptempo_fence_policy;
@@ -73,6 +73,8 @@ enum {
   UPTEMPO_DECLARES_ACCESSES = 1,
   // The dispatch depends on the earlier packets `after`, and on no others. It may access any
   // memory. A packet is named by its number: how many were in the batch or recording before it.
+  // uptempo_batch_size() before a dispatch returns the dispatch's number; uptempo_recording_dispatch()
+  // and uptempo_recording_raw() return it.
   UPTEMPO_DECLARES_AFTER = 2,
   // The caller chooses `acquire` and `release`. The first packet of a batch still acquires at agent
   // scope, and the last one releases at system scope (engine/fences/fence_plan.hpp).
@@ -82,20 +84,20 @@ enum {
 };
 
 // As in packets of HSA.
-typedef enum uptempo_scope {
+typedef enum uptempo_scope UPTEMPO_ENUM_TYPE {
   UPTEMPO_SCOPE_NONE = 0,
   UPTEMPO_SCOPE_AGENT = 1,
   UPTEMPO_SCOPE_SYSTEM = 2,
 } uptempo_scope;
 
 // A reader of results before the caller awaits the completion.
-typedef enum uptempo_observer {
+typedef enum uptempo_observer UPTEMPO_ENUM_TYPE {
   UPTEMPO_OBSERVER_NONE = 0,
   UPTEMPO_OBSERVER_AGENT = 1,   // another queue of the same agent
   UPTEMPO_OBSERVER_SYSTEM = 2,  // the host or another device
 } uptempo_observer;
 
-// What a caller declares about a dispatch. Barrier bit and fences follow from it, with a reason for
+// A caller's declarations about a dispatch. Barrier bit and fences follow from it, with a reason for
 // each (uptempo_batch_explain). Without declarations a dispatch may access everything.
 typedef struct uptempo_declaration {
   size_t size;
@@ -111,8 +113,8 @@ typedef struct uptempo_declaration {
 } uptempo_declaration;
 
 // Declares about the dispatch last appended; several calls add up. Fails if another packet, a
-// submission or uptempo_batch_clear() has followed it, for `after` a packet that is not earlier, and
-// for bytes at NULL or beyond the last address. Nothing is declared then.
+// submission or uptempo_batch_clear() has followed it, for `after` a packet that is not earlier,
+// and for bytes at NULL or beyond the last address. Nothing is declared then.
 UPTEMPO_API uptempo_status uptempo_batch_declare(uptempo_batch* batch,
                                                  const uptempo_declaration* declaration);
 

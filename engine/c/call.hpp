@@ -1,4 +1,4 @@
-// What every function of the C interface is made of: guarded(), which lets no exception out;
+// Parts of every function of the C interface: guarded(), which lets no exception out;
 // handles, which know their kind; sized structs; conversions.
 //
 //   uptempo_status uptempo_queue_reclaim(uptempo_queue* queue) {

@@ -18,7 +18,7 @@ typedef struct uptempo_completion {
 } uptempo_completion;
 
 // How a call waits.
-typedef enum uptempo_wait {
+typedef enum uptempo_wait UPTEMPO_ENUM_TYPE {
   UPTEMPO_WAIT_DEFAULT = 0,  // spins for 20 us, then sleeps
   UPTEMPO_WAIT_ACTIVE = 1,   // spins: lowest latency, one core busy
   UPTEMPO_WAIT_BLOCKED = 2,  // sleeps in the driver at once: 5-50 us added latency
@@ -39,8 +39,9 @@ typedef struct uptempo_packet_time {
 } uptempo_packet_time;
 
 // Returns the times of the packets that uptempo_timing chose, in order: fills at most `capacity`
-// entries, and returns the number that there is. Fails if the publication is not complete or has
-// failed, or if its times are gone. Any thread.
+// entries, and returns the number that there is. Times stay until as many further publications of
+// the queue as uptempo_queue_options::publications have followed. Fails if the publication is not
+// complete or has failed, or if its times are gone. Any thread.
 UPTEMPO_API uptempo_status uptempo_completion_times(uptempo_completion completion,
                                                     uptempo_packet_time* times, size_t capacity,
                                                     size_t* count);

@@ -8,7 +8,7 @@
 extern "C" {
 #endif
 
-typedef enum uptempo_memory_kind {
+typedef enum uptempo_memory_kind UPTEMPO_ENUM_TYPE {
   UPTEMPO_MEMORY_DEVICE = 0,  // the GPU's own, coarse-grained; the host does not access it
   UPTEMPO_MEMORY_PINNED = 1,  // host memory that GPU and copy engines reach directly, fine-grained
   UPTEMPO_MEMORY_PINNED_COARSE = 2,  // the same, coherent at system-scope fences only
@@ -45,7 +45,7 @@ UPTEMPO_API uptempo_status uptempo_buffer_get_info(const uptempo_buffer* buffer,
 UPTEMPO_API void* uptempo_buffer_data(const uptempo_buffer* buffer);
 
 // Where memory of a copy is.
-typedef enum uptempo_place {
+typedef enum uptempo_place UPTEMPO_ENUM_TYPE {
   UPTEMPO_PLACE_DEVICE = 0,    // of the stream's agent
   UPTEMPO_PLACE_PINNED = 1,    // host memory that the agent can access
   UPTEMPO_PLACE_PAGEABLE = 2,  // any other host memory

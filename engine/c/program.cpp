@@ -139,6 +139,17 @@ uptempo_status uptempo_program_kernel_name(const uptempo_program* program, size_
   });
 }
 
+uptempo_status uptempo_program_global(const uptempo_program* program, const char* name,
+                                      void** address, size_t* bytes) {
+  return create(__func__, address, [&] {
+    size_t& size = place(bytes, "bytes");
+    size = 0;
+    const DeviceGlobal found = handle(program, "program").program.global(&place(name, "name"));
+    size = found.size_bytes;
+    return found.address;
+  });
+}
+
 uptempo_status uptempo_kernel_create(const uptempo_program* program, const char* name,
                                      const uptempo_kernel_options* options,
                                      uptempo_kernel** kernel) {

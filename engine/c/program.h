@@ -23,7 +23,8 @@ UPTEMPO_API uptempo_status uptempo_program_create(const uptempo_agent* agent, co
                                                   size_t code_bytes,
                                                   const uptempo_program_options* options,
                                                   uptempo_program** program);
-// The same from a file. Also fails if it cannot be read.
+// The same from a file, whose bytes the program keeps: `borrows_code` is ignored. Also fails if it
+// cannot be read.
 UPTEMPO_API uptempo_status uptempo_program_create_from_file(const uptempo_agent* agent,
                                                             const char* path,
                                                             const uptempo_program_options* options,
@@ -46,8 +47,15 @@ UPTEMPO_API uptempo_status uptempo_program_get_info(const uptempo_program* progr
 UPTEMPO_API uptempo_status uptempo_program_kernel_name(const uptempo_program* program, size_t index,
                                                        const char** name);
 
-// What a kernel takes for an explicit argument.
-typedef enum uptempo_argument_kind {
+// Returns a variable by its symbol: `__device__` in HIP, `global` outside of functions in OpenCL C.
+// Address on the device, for kernels and copies (uptempo_device), and size. Every program has its
+// own, which lives as long as the code. Fails for a name that the program does not have, for a
+// kernel's, and after the end of the Runtime. Any thread.
+UPTEMPO_API uptempo_status uptempo_program_global(const uptempo_program* program, const char* name,
+                                                  void** address, size_t* bytes);
+
+// A kind of explicit argument.
+typedef enum uptempo_argument_kind UPTEMPO_ENUM_TYPE {
   UPTEMPO_ARGUMENT_VALUE = 0,
   UPTEMPO_ARGUMENT_ADDRESS = 1,
   UPTEMPO_ARGUMENT_LOCAL = 2,  // an LDS array (`local T*`): given as its size in bytes, a uint32_t
@@ -109,8 +117,8 @@ typedef struct uptempo_loaded_kernel {
 
 // Returns a kernel whose code the caller keeps loaded until its dispatches have completed. Compares
 // the struct with the descriptor where ROCr has loaded it. Fails for an address or an agent that is
-// not the kernel's, for metadata that cannot be right, and for services of the host. Any thread, but
-// not while another thread unloads the code.
+// not the kernel's, for metadata that cannot be right, and for services of the host. Any thread,
+// but not while another thread unloads the code.
 UPTEMPO_API uptempo_status uptempo_kernel_from_object(const uptempo_agent* agent,
                                                       const uptempo_loaded_kernel* loaded,
                                                       uptempo_kernel** kernel);
@@ -154,8 +162,8 @@ static inline uptempo_grid uptempo_grid_of(uint32_t x, uint32_t workgroup) {
   uptempo_grid grid = {sizeof(uptempo_grid), {x, 1, 1}, {workgroup, 1, 1}, 1, 0};
   return grid;
 }
-// A grid of blocks of threads, as HIP and CUDA count. A dimension of more than 2^32 - 1 work-items
-// becomes 0, which dispatches refuse.
+// A grid of blocks of threads, as HIP and CUDA count. If a dimension has more than 2^32 - 1
+// work-items, `items[0]` becomes 0, which dispatches refuse.
 static inline uptempo_grid uptempo_grid_of_blocks(uint32_t blocks_x, uint32_t blocks_y,
                                                   uint32_t blocks_z, uint32_t threads_x,
                                                   uint32_t threads_y, uint32_t threads_z) {

@@ -96,12 +96,15 @@ uptempo_status uptempo_recording_dispatch(uptempo_recording* recording,
   });
 }
 
-uptempo_status uptempo_recording_raw(uptempo_recording* recording, const void* packet) {
+uptempo_status uptempo_recording_raw(uptempo_recording* recording, const void* packet,
+                                     size_t* node) {
   return guarded(__func__, [&] {
     Recording& to = handle(recording, "recording").recording;
     aql::Packet64 copy;
     std::memcpy(&copy, &place(static_cast<const std::byte*>(packet), "packet"), sizeof copy);
+    const size_t number = to.size();
     to.raw(copy);
+    if (node != nullptr) *node = number;
   });
 }
 

@@ -13,7 +13,8 @@ extern "C" {
 typedef struct uptempo_recording_options {
   size_t size;
   uint64_t patience_ns;  // longest wait of a patch; 0: 30 s
-  // For blocks of nodes that are patched while replays are in flight; 0: 160 KiB.
+  // For blocks of nodes that are patched while replays are in flight; at most 256 MiB,
+  // 0: 160 KiB.
   uint64_t spare_kernarg_bytes;
   uptempo_timing timing;
   uptempo_fence_policy fences;
@@ -38,8 +39,10 @@ UPTEMPO_API uptempo_status uptempo_recording_dispatch(uptempo_recording* recordi
                                                       const uptempo_kernel* kernel,
                                                       const uptempo_grid* grid,
                                                       uptempo_arguments arguments, size_t* node);
-// Records a finished AQL packet of 64 bytes, as uptempo_batch_raw().
-UPTEMPO_API uptempo_status uptempo_recording_raw(uptempo_recording* recording, const void* packet);
+// Records a finished AQL packet of 64 bytes, as uptempo_batch_raw(). `node` gets its number, for
+// later dispatches that are declared after it, and may be NULL.
+UPTEMPO_API uptempo_status uptempo_recording_raw(uptempo_recording* recording, const void* packet,
+                                                 size_t* node);
 // Declares about a node, as uptempo_batch_declare().
 UPTEMPO_API uptempo_status uptempo_recording_declare(uptempo_recording* recording, size_t node,
                                                      const uptempo_declaration* declaration);
@@ -94,7 +97,7 @@ UPTEMPO_API uptempo_status uptempo_recording_save_bytes(const uptempo_recording*
                                                         size_t binding_count, void** bytes,
                                                         size_t* byte_count);
 
-// What a recording is loaded from.
+// The source from which a recording is loaded.
 typedef struct uptempo_recording_source {
   size_t size;
   const char* path;   // a file, or

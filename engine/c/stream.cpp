@@ -33,7 +33,7 @@ struct uptempo_event : Handle<Kind::event> {
 namespace {
 
 size_t limit_of(uint64_t given, size_t fallback) {
-  return given == UPTEMPO_NO_BYTES ? 0 : or_default<size_t>(given, fallback);
+  return given == UPTEMPO_ZERO_BYTES ? 0 : or_default<size_t>(given, fallback);
 }
 
 StreamsOptions streams_options_of(const uptempo_streams_options& given) {
@@ -118,8 +118,12 @@ uptempo_status uptempo_streams_destroy(uptempo_streams* streams) {
   return destroy(__func__, streams, "streams");
 }
 
-uptempo_status uptempo_streams_synchronize(uptempo_streams* streams, uptempo_wait how) {
-  return guarded(__func__, [&] { handle(streams, "streams").streams.synchronize(policy_of(how)); });
+uptempo_status uptempo_streams_synchronize(uptempo_streams* streams, uint64_t timeout_ns,
+                                           uptempo_wait how) {
+  return guarded(__func__, [&] {
+    return status_of(
+        handle(streams, "streams").streams.synchronize(deadline_of(timeout_ns), policy_of(how)));
+  });
 }
 
 uptempo_status uptempo_streams_describe(const uptempo_streams* streams, char** text) {

@@ -12,13 +12,13 @@
 extern "C" {
 #endif
 
-// As a limit of bytes: none.
-#define UPTEMPO_NO_BYTES UINT64_MAX
+// As a limit of bytes: 0 bytes, so no copy takes that path. A field of 0 takes its default.
+#define UPTEMPO_ZERO_BYTES UINT64_MAX
 
 typedef struct uptempo_streams_options {
   size_t size;
   uint64_t patience_ns;  // longest wait of a call for room; 0: 30 s
-  // Limits of copies (CopyLimits); 0: the measured default, UPTEMPO_NO_BYTES: none.
+  // Limits of copies (CopyLimits); 0: the measured default, UPTEMPO_ZERO_BYTES: 0.
   uint64_t host_bytes;                 // largest copy by the host
   uint64_t kernel_bytes;               // largest copy by a kernel if an engine could do it, too
   uint64_t stage_bytes;                // largest copy of pageable memory through staging
@@ -40,13 +40,15 @@ UPTEMPO_API uptempo_status uptempo_streams_create(const uptempo_agent* agent,
 // When the streams handle and the last stream have been destroyed, unfinished work is awaited up to
 // uptempo_queue_options::drain_timeout_ns.
 UPTEMPO_API uptempo_status uptempo_streams_destroy(uptempo_streams* streams);
-// Waits for all earlier work of all streams. Any thread.
-UPTEMPO_API uptempo_status uptempo_streams_synchronize(uptempo_streams* streams, uptempo_wait how);
+// Waits for all earlier work of all streams. Returns UPTEMPO_NOT_READY if the time limit passes
+// first, and the error of a queue that has failed. Any thread.
+UPTEMPO_API uptempo_status uptempo_streams_synchronize(uptempo_streams* streams,
+                                                       uint64_t timeout_ns, uptempo_wait how);
 // As uptempo_runtime_describe() and uptempo_queue_report(). Any thread.
 UPTEMPO_API uptempo_status uptempo_streams_describe(const uptempo_streams* streams, char** text);
 UPTEMPO_API uptempo_status uptempo_streams_report(const uptempo_streams* streams, char** text);
 
-typedef enum uptempo_priority {
+typedef enum uptempo_priority UPTEMPO_ENUM_TYPE {
   UPTEMPO_PRIORITY_LOW = -1,
   UPTEMPO_PRIORITY_NORMAL = 0,
   UPTEMPO_PRIORITY_HIGH = 1,
@@ -130,7 +132,7 @@ UPTEMPO_API uptempo_status uptempo_stream_signal(uptempo_stream* stream, uint64_
 // belongs to the copy until a later event or synchronize has been awaited. Fail if sizes differ, or
 // if the requested path cannot do the copy.
 
-typedef enum uptempo_path {
+typedef enum uptempo_path UPTEMPO_ENUM_TYPE {
   UPTEMPO_PATH_AUTOMATIC = 0,  // as `taken`: there was nothing to do
   UPTEMPO_PATH_ENGINE = 1,
   UPTEMPO_PATH_KERNEL = 2,

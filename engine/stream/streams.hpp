@@ -91,6 +91,8 @@ class Streams {
   // Blocks until all earlier work of all streams is complete. The cost depends only on the number
   // of hardware queues. Throws Error if a queue has failed.
   void synchronize(WaitPolicy policy = {});
+  // The same with a deadline. Returns false if the deadline passes first.
+  [[nodiscard]] bool synchronize(Deadline deadline, WaitPolicy policy = {});
 
   // Number of hardware queues created so far.
   uint32_t hardware_queues() const;

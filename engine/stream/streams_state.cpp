@@ -340,14 +340,18 @@ Stream& Streams::default_stream() {
   return *default_;
 }
 
-void Streams::synchronize(WaitPolicy policy) {
+void Streams::synchronize(WaitPolicy policy) { (void)synchronize(Deadline::never(), policy); }
+
+bool Streams::synchronize(Deadline deadline, WaitPolicy policy) {
   std::vector<Event> events;
   state_->for_each_queue(
       [&](detail::StreamQueue& queue) { events.push_back(queue.event_for_all()); });
   state_->transfers().for_each_lane(
       [&](detail::CopyLane& lane) { events.push_back(lane.event_for_all()); });
-  for (const Event& event : events) event.wait(policy);
+  for (const Event& event : events)
+    if (!event.wait(deadline, policy)) return false;
   detail::release_retired();
+  return true;
 }
 
 uint32_t Streams::hardware_queues() const { return state_->queues(); }

@@ -42,7 +42,7 @@ static inline void check_error(uptempo_status found, uptempo_status expected, co
 // A test case: prints its name, and runs it if the program's argument is part of the name.
 bool begins(const char* name);
 
-// What the cases share.
+// Shared by the cases.
 extern uptempo_runtime* runtime;
 extern const uptempo_agent* gpu;
 extern uptempo_program* basics;  // kernels/basics.cl

@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <uptempo/kernels/basics.h>
+#include <uptempo/kernels/device_globals.h>
 #include <uptempo/kernels/probes.h>
 #include "check.h"
 
@@ -52,6 +53,32 @@ void program_cases(void) {
     FAILS(uptempo_program_create(NULL, code, bytes, NULL, &program), ARGUMENT, "'agent'");
     FAILS(uptempo_program_create_from_file(gpu, NULL, NULL, &program), ARGUMENT, "'path'");
     free(copy);
+  }
+  if (begins("a variable of a program is found by its symbol")) {
+    // device_globals.hip: __device__ unsigned offsets[4] = {1, 20, 300, 4000}.
+    const uint32_t expected[] = {1, 20, 300, 4000};
+    size_t bytes = 0;
+    const void* const code = kernels_device_globals(&bytes);
+    uptempo_program* program = NULL;
+    uptempo_copier* copier = NULL;
+    void* address = NULL;
+    OK(uptempo_program_create(gpu, code, bytes, NULL, &program));
+    OK(uptempo_copier_create(gpu, &copier));
+    OK(uptempo_program_global(program, "offsets", &address, &bytes));
+    CHECK(bytes == sizeof expected);
+    uint32_t found[4] = {0};
+    OK(uptempo_copier_copy(copier, uptempo_pageable(found, sizeof found),
+                           uptempo_device(address, bytes)));
+    CHECK(memcmp(found, expected, sizeof expected) == 0);
+    FAILS(uptempo_program_global(program, "offset", &address, &bytes), PROGRAM,
+          "Program::global: variable 'offset'");
+    CHECK(address == NULL && bytes == 0);
+    FAILS(uptempo_program_global(program, NULL, &address, &bytes), ARGUMENT, "'name'");
+    FAILS(uptempo_program_global(program, "offsets", NULL, &bytes), ARGUMENT, "'the result'");
+    FAILS(uptempo_program_global(program, "offsets", &address, NULL), ARGUMENT, "'bytes'");
+    FAILS(uptempo_program_global(NULL, "offsets", &address, &bytes), ARGUMENT, "'program'");
+    OK(uptempo_copier_destroy(copier));
+    OK(uptempo_program_destroy(program));
   }
   if (begins("a kernel has the layout of its metadata")) {
     uptempo_kernel* const iota = kernel_of(basics, "iota");

@@ -1,3 +1,4 @@
+#include <hsa/hsa.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -50,6 +51,31 @@ void recording_cases(void) {
   OK(uptempo_queue_create(gpu, NULL, &second));
   const uptempo_binding bindings[] = {{"words", out, kLength * 4}};
 
+  if (begins("a finished packet has a number, after which dispatches are declared")) {
+    uptempo_recording* recording = NULL;
+    OK(uptempo_recording_create(queue, NULL, &recording));
+    const fill_arguments filled = {out, 4};
+    const uptempo_arguments packed = uptempo_packed(&filled, sizeof filled);
+    const hsa_barrier_and_packet_t barrier = {.header = HSA_PACKET_TYPE_BARRIER_AND};
+    size_t dispatched = 99, raw = 99;
+    OK(uptempo_recording_dispatch(recording, fill, &grid, packed, &dispatched));
+    OK(uptempo_recording_raw(recording, &barrier, &raw));
+    CHECK(dispatched == 0 && raw == 1);
+    OK(uptempo_recording_dispatch(recording, fill, &grid, packed, &dispatched));
+    CHECK(dispatched == 2);
+    const uptempo_declaration after = {
+        .size = sizeof after, .parts = UPTEMPO_DECLARES_AFTER, .after = &raw, .after_count = 1};
+    OK(uptempo_recording_declare(recording, dispatched, &after));
+    OK(uptempo_recording_raw(recording, &barrier, NULL));
+    memset(out, 0, kLength * 4);
+    replays_to(recording, queue, out, 0, 0, 0, 4, "a fill");
+    const unsigned char invalid[64] = {1};  // a header of type INVALID
+    raw = 99;
+    FAILS(uptempo_recording_raw(recording, invalid, &raw), ARGUMENT, "");
+    FAILS(uptempo_recording_raw(recording, NULL, &raw), ARGUMENT, "'packet'");
+    CHECK(raw == 99);
+    OK(uptempo_recording_destroy(recording));
+  }
   if (begins("a recording is replayed, patched and replayed on another queue")) {
     uptempo_recording* const recording = recorded(queue, iota, chain, out);
     replays_to(recording, queue, out, 5, 3, 7, 7, "as recorded");

@@ -91,8 +91,17 @@ void stream_cases(void) {
     OK(uptempo_stream_signal(stream, gate.handle));
     OK(uptempo_stream_after_signal(other, gate.handle, 1));
     OK(uptempo_stream_launch(other, chain, &grid, uptempo_packed(&step, sizeof step), NULL));
-    OK(uptempo_streams_synchronize(streams, UPTEMPO_WAIT_DEFAULT));
+    OK(uptempo_streams_synchronize(streams, UPTEMPO_NO_LIMIT, UPTEMPO_WAIT_DEFAULT));
     CHECK(hsa_signal_load_scacquire(gate) == 0 && out[2] == (5 + 6) * 3 + 7);
+    // Work that waits for the host ends no wait before its time limit.
+    hsa_signal_store_screlease(gate, 1);
+    OK(uptempo_stream_after_signal(other, gate.handle, 0));
+    OK(uptempo_stream_launch(other, iota, &grid, uptempo_packed(&first, sizeof first), NULL));
+    CHECK(uptempo_streams_synchronize(streams, 0, UPTEMPO_WAIT_DEFAULT) == UPTEMPO_NOT_READY);
+    CHECK(uptempo_streams_synchronize(streams, 1000000, UPTEMPO_WAIT_BLOCKED) == UPTEMPO_NOT_READY);
+    hsa_signal_store_screlease(gate, 0);
+    OK(uptempo_streams_synchronize(streams, UPTEMPO_NO_LIMIT, UPTEMPO_WAIT_DEFAULT));
+    FAILS(uptempo_streams_synchronize(NULL, 0, UPTEMPO_WAIT_DEFAULT), ARGUMENT, "'streams'");
     FAILS(uptempo_stream_record(stream, NULL), ARGUMENT, "'event'");
     FAILS(uptempo_stream_after(NULL, plain), ARGUMENT, "'stream'");
     OK(uptempo_event_destroy(begin));
@@ -154,8 +163,10 @@ void stream_cases(void) {
   if (begins("streams have a priority and a mask of compute units")) {
     const uint32_t mask[] = {3};
     const uptempo_queue_options queue = {.size = sizeof queue, .packets = 512};
-    const uptempo_streams_options few = {
-        .size = sizeof few, .queue = &queue, .stage_bytes = UPTEMPO_NO_BYTES, .hardware_queues = 1};
+    const uptempo_streams_options few = {.size = sizeof few,
+                                         .queue = &queue,
+                                         .stage_bytes = UPTEMPO_ZERO_BYTES,
+                                         .hardware_queues = 1};
     const uptempo_stream_options options = {.size = sizeof options,
                                             .cu_mask = mask,
                                             .cu_mask_words = 1,

@@ -1,5 +1,5 @@
-// Rows of the C interface. They submit what `uptempo-dispatch-packed`, `uptempo-dispatch-params` and
-// `uptempo-stream-packed` submit, call by call.
+// Rows of the C interface. They submit the work of `uptempo-dispatch-packed`,
+// `uptempo-dispatch-params` and `uptempo-stream-packed`, call by call.
 #include <uptempo/kernels/basics.hpp>
 
 #include <cstddef>
