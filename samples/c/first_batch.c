@@ -12,61 +12,74 @@
 
 enum { kKeys = 32768 };
 
-// Says why the last call failed.
-static int failed(void) {
-  fprintf(stderr, "first_batch_c: %s\n", uptempo_error()->message);
-  return 0;
-}
-
 // The arguments of the kernel, as its metadata lays them out.
 struct pass {
   uint32_t* keys;
   uint32_t stage, pass, ascending;
 };
 
-static int sort_keys(const char* device) {
-  uptempo_runtime* runtime = NULL;
-  const uptempo_agent* gpu = NULL;
-  uptempo_program* program = NULL;
-  uptempo_kernel* sort = NULL;
-  uptempo_queue* queue = NULL;
-  uptempo_batch* batch = NULL;
-  uptempo_buffer* buffer = NULL;
+struct sorter {
+  uptempo_runtime* runtime;
+  const uptempo_agent* gpu;
+  uptempo_program* program;
+  uptempo_kernel* sort;
+  uptempo_queue* queue;
+  uptempo_batch* batch;
+  uptempo_buffer* buffer;
+};
+
+static int open_sorter(struct sorter* with) {
   size_t code_bytes = 0;
   const void* const code = kernels_workgroups_of_256(&code_bytes);
-  if (uptempo_runtime_create(NULL, &runtime) != UPTEMPO_OK ||
-      uptempo_runtime_gpu(runtime, 0, &gpu) != UPTEMPO_OK ||
-      uptempo_program_create(gpu, code, code_bytes, NULL, &program) != UPTEMPO_OK ||
-      uptempo_kernel_create(program, "bitonic_sort", NULL, &sort) != UPTEMPO_OK ||
-      uptempo_queue_create(gpu, NULL, &queue) != UPTEMPO_OK ||
-      uptempo_batch_create(queue, NULL, &batch) != UPTEMPO_OK ||
-      uptempo_buffer_create(gpu, UPTEMPO_MEMORY_PINNED, kKeys * sizeof(uint32_t), NULL, &buffer) !=
-          UPTEMPO_OK)
-    return failed();
-  uint32_t* const keys = uptempo_buffer_data(buffer);
-  for (uint32_t i = 0; i < kKeys; ++i) keys[i] = kKeys - 1 - i;
+  return uptempo_runtime_create(NULL, &with->runtime) == UPTEMPO_OK &&
+         uptempo_runtime_gpu(with->runtime, 0, &with->gpu) == UPTEMPO_OK &&
+         uptempo_program_create(with->gpu, code, code_bytes, NULL, &with->program) == UPTEMPO_OK &&
+         uptempo_kernel_create(with->program, "bitonic_sort", NULL, &with->sort) == UPTEMPO_OK &&
+         uptempo_queue_create(with->gpu, NULL, &with->queue) == UPTEMPO_OK &&
+         uptempo_batch_create(with->queue, NULL, &with->batch) == UPTEMPO_OK &&
+         uptempo_buffer_create(with->gpu, UPTEMPO_MEMORY_PINNED, kKeys * sizeof(uint32_t), NULL,
+                               &with->buffer) == UPTEMPO_OK;
+}
 
+// Also after open_sorter() has failed: NULL is harmless. The queue waits for its work first.
+static void close_sorter(struct sorter* with) {
+  uptempo_batch_destroy(with->batch);
+  uptempo_queue_destroy(with->queue);
+  uptempo_buffer_destroy(with->buffer);
+  uptempo_kernel_destroy(with->sort);
+  uptempo_program_destroy(with->program);
+  uptempo_runtime_destroy(with->runtime);
+}
+
+static int run(struct sorter* with, uint32_t* keys) {
   const uptempo_grid grid = uptempo_grid_of(kKeys / 2, 256);
   struct pass arguments = {keys, 0, 0, 1};
   for (arguments.stage = 0; arguments.stage < 15; ++arguments.stage)
     for (arguments.pass = 0; arguments.pass <= arguments.stage; ++arguments.pass)
-      if (uptempo_batch_dispatch(batch, sort, &grid,
+      if (uptempo_batch_dispatch(with->batch, with->sort, &grid,
                                  uptempo_packed(&arguments, sizeof arguments)) != UPTEMPO_OK)
-        return failed();
+        return 0;
   uptempo_completion done;  // 120 packets, 1 doorbell, 1 signal
-  if (uptempo_batch_submit(batch, UPTEMPO_NO_LIMIT, UPTEMPO_HERE, &done) != UPTEMPO_OK ||
-      uptempo_completion_wait(done, UPTEMPO_NO_LIMIT, UPTEMPO_WAIT_DEFAULT) != UPTEMPO_OK)
-    return failed();
+  return uptempo_batch_submit(with->batch, UPTEMPO_NO_LIMIT, UPTEMPO_HERE, &done) == UPTEMPO_OK &&
+         uptempo_completion_wait(done, UPTEMPO_NO_LIMIT, UPTEMPO_WAIT_DEFAULT) == UPTEMPO_OK;
+}
 
-  int sorted = 1;
-  for (uint32_t i = 0; i < kKeys; ++i) sorted = sorted && keys[i] == i;
-  printf("%s: %d keys %s by 120 dispatches\n", device, kKeys, sorted ? "sorted" : "left unsorted");
-  uptempo_buffer_destroy(buffer);
-  uptempo_batch_destroy(batch);
-  uptempo_queue_destroy(queue);
-  uptempo_kernel_destroy(sort);
-  uptempo_program_destroy(program);
-  uptempo_runtime_destroy(runtime);
+static int sort_keys(const char* device) {
+  struct sorter with = {0};
+  int sorted = open_sorter(&with);
+  uint32_t* const keys = sorted ? uptempo_buffer_data(with.buffer) : NULL;
+  if (sorted) {
+    for (uint32_t i = 0; i < kKeys; ++i) keys[i] = kKeys - 1 - i;
+    sorted = run(&with, keys);
+  }
+  if (sorted) {
+    for (uint32_t i = 0; i < kKeys; ++i) sorted = sorted && keys[i] == i;
+    printf("%s: %d keys %s by 120 dispatches\n", device, kKeys,
+           sorted ? "sorted" : "left unsorted");
+  } else {
+    fprintf(stderr, "first_batch_c: %s\n", uptempo_error()->message);
+  }
+  close_sorter(&with);
   return sorted;
 }
 

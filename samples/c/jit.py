@@ -25,6 +25,7 @@ kernel void saxpy(global float* y, global const float* x, float a, uint n) {
 """
 N = 1000
 NO_LIMIT = 2**64 - 1
+NOT_READY = -1  # uptempo_status
 PINNED_MEMORY = 1  # uptempo_memory_kind
 
 
@@ -79,7 +80,7 @@ PROTOTYPES = {
 
 
 class Uptempo:
-    """The library. A call that fails raises RuntimeError with the error's text."""
+    """The library. A call that fails raises RuntimeError with the error's text; one without time left, TimeoutError."""
 
     def __init__(self, path):
         self.library = ctypes.CDLL(path)
@@ -90,7 +91,10 @@ class Uptempo:
             getattr(self.library, name).argtypes = types
 
     def __call__(self, name, *arguments):
-        if getattr(self.library, name)(*arguments) != 0:
+        status = getattr(self.library, name)(*arguments)
+        if status == NOT_READY:  # no error: uptempo_error() has an older one
+            raise TimeoutError(f"{name} found unfinished work, or no room, within its time limit")
+        if status != 0:
             raise RuntimeError(self.library.uptempo_error().contents.message.decode())
 
     def make(self, name, *arguments):
