@@ -73,8 +73,8 @@ enum {
   UPTEMPO_DECLARES_ACCESSES = 1,
   // The dispatch depends on the earlier packets `after`, and on no others. It may access any
   // memory. A packet is named by its number: how many were in the batch or recording before it.
-  // uptempo_batch_size() before a dispatch returns the dispatch's number; uptempo_recording_dispatch()
-  // and uptempo_recording_raw() return it.
+  // uptempo_batch_size() before a dispatch returns the dispatch's number;
+  // uptempo_recording_dispatch() and uptempo_recording_raw() return it.
   UPTEMPO_DECLARES_AFTER = 2,
   // The caller chooses `acquire` and `release`. The first packet of a batch still acquires at agent
   // scope, and the last one releases at system scope (engine/fences/fence_plan.hpp).
@@ -97,8 +97,8 @@ typedef enum uptempo_observer UPTEMPO_ENUM_TYPE {
   UPTEMPO_OBSERVER_SYSTEM = 2,  // the host or another device
 } uptempo_observer;
 
-// A caller's declarations about a dispatch. Barrier bit and fences follow from it, with a reason for
-// each (uptempo_batch_explain). Without declarations a dispatch may access everything.
+// A caller's declarations about a dispatch. Barrier bit and fences follow from it, with a reason
+// for each (uptempo_batch_explain). Without declarations a dispatch may access everything.
 typedef struct uptempo_declaration {
   size_t size;
   uint64_t parts;                  // UPTEMPO_DECLARES_..., added up
@@ -129,11 +129,11 @@ UPTEMPO_API uptempo_status uptempo_batch_after_signal(uptempo_batch* batch, uint
 UPTEMPO_API uptempo_status uptempo_batch_complete_with(uptempo_batch* batch, uint64_t hsa_signal);
 
 // Publishes the batch, which is then empty and can be used again. An empty batch with a signal of
-// uptempo_batch_complete_with() is published as a barrier packet; another one returns the completion
-// of the queue's last submission. With a time limit of 0, returns UPTEMPO_NOT_READY if there is no
-// room, and fails for a batch longer than the ring less eight packets. Otherwise waits for room and
-// fails with the resource that was exhausted; the batch keeps its packets, and may be submitted
-// again.
+// uptempo_batch_complete_with() is published as a barrier packet; another one returns the
+// completion of the queue's last submission. With a time limit of 0, returns UPTEMPO_NOT_READY if
+// there is no room, and fails for a batch longer than the ring less eight packets. Otherwise waits
+// for room and fails with the resource that was exhausted; the batch keeps its packets, and may be
+// submitted again.
 // A batch longer than the ring is published in parts. If the time limit passes between two of them,
 // the batch refuses further packets, and the next submission publishes the rest, as far as there is
 // room with a time limit of 0. uptempo_batch_clear() and uptempo_batch_destroy() drop the rest; the

@@ -26,7 +26,8 @@ typedef enum uptempo_access_mode UPTEMPO_ENUM_TYPE {
 typedef struct uptempo_queue_options {
   size_t size;
   uint64_t drain_timeout_ns;  // of uptempo_queue_destroy(); 0: 10 s
-  // Ring size, a power of two; raised to 256, and raised or lowered to the agent's limits; 0: 4,096.
+  // Ring size, a power of two; 0: 4,096. Raised to 256, and to the agent's limits, or lowered to
+  // them.
   uint32_t packets;
   uint32_t publications;        // unfinished ones at a time, 1 to 65,536; 0: 64
   uint32_t timing_signals;      // for uptempo_timing, at most 1,048,576; 0: 256

@@ -119,8 +119,8 @@ class BatchSubmitter {
     return CommandRef(batch.append(shape, detail::ArgumentPlaces<Args...>(kernel.info().arguments),
                                    block, args...));
   }
-  // As dispatch(), but does not wait, and returns refusals as values (tried.hpp): ErrorCode::argument,
-  // kernargs.
+  // As dispatch(), but does not wait, and returns refusals as values (tried.hpp):
+  // ErrorCode::argument, kernargs.
   template <class... Args>
   Tried<CommandRef> try_dispatch(const Kernel<Args...>& kernel, const Grid& grid,
                                  const std::type_identity_t<Args>&... args) {
@@ -180,8 +180,8 @@ class BatchSubmitter {
   // The signal must have no other use until every waiting thread has returned from its wait and
   // times() has been read; the Signal may be destroyed before that. Throws Error for an empty
   // Signal, and if the batch is partly published, since its signal is already chosen. submit()
-  // throws Error if an unfinished publication of this queue uses the signal. A bare handle must stay
-  // valid as long as the signal may have no other use.
+  // throws Error if an unfinished publication of this queue uses the signal. A bare handle must
+  // stay valid as long as the signal may have no other use.
   void complete_with(const Signal& signal) { complete_with(signal.handle(), signal.lend()); }
   void complete_with(hsa_signal_t signal) { complete_with(signal, detail::SignalLoan()); }
 

@@ -117,9 +117,9 @@ class Declaring {
   Self& touches_nothing() { return declare(nullptr, 0, false); }
   // Declares that the dispatch depends on these earlier dispatches, and on no others: it begins
   // when they are complete and sees what they wrote. For a program that knows the order of its work
-  // but not the memory, such as a graph. Pass what dispatch() has returned for them, of the same batch,
-  // recording or plan; a CommandRef names its packet until the batch is submitted or cleared. No
-  // dispatch declares that it depends on none.
+  // but not the memory, such as a graph. Pass what dispatch() has returned for them, of the same
+  // batch, recording or plan; a CommandRef names its packet until the batch is submitted or
+  // cleared. No dispatch declares that it depends on none.
   // The dispatch may access any memory. So it also follows the last packet without declarations,
   // and later ones of that kind follow it. It is not ordered against packets that only declare
   // memory. Throws Error for a packet that is not earlier or of another batch, recording or plan.

@@ -106,7 +106,7 @@ uint32_t required_size(ArgumentKind kind) {
   }
 }
 
-// What ArgumentLayout and dispatches rely on.
+// ArgumentLayout and dispatches rely on these.
 void check_metadata(const KernelMetadata& kernel) {
   const std::string asked = fmt::format("the metadata of kernel '{}'", kernel.name);
   const auto require = [&](bool holds, auto&& found) {

@@ -37,7 +37,7 @@ ProgramMetadata program_metadata(const CodeObject& object);
 // symbol, or if the descriptor or the kernel's code is not where it must be.
 KernelStart kernel_start(const CodeObject& object, const KernelMetadata& kernel);
 
-// What the loaded code says of a kernel.
+// A kernel's place and sizes, as the loaded code has them.
 struct KernelPlace {
   uint64_t object = 0;  // address of the descriptor on the device
   bool reads_packet = true;

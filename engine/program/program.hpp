@@ -19,9 +19,10 @@
 // refuse its kernels with an Error that names both. Make one Program per agent.
 //
 // Lifetime: the caller's bytes must outlive the Program and its kernels, except those of
-// with_copy(). Programs and kernels are small values that share the loaded code. The last of them unloads it, which must not happen before its
-// dispatches have completed. Moving copies, so every Program and Kernel always has its code. After
-// the end of the Runtime, existing kernels remain readable; requesting another throws Error.
+// with_copy(). Programs and kernels are small values that share the loaded code. The last of them
+// unloads it, which must not happen before its dispatches have completed. Moving copies, so every
+// Program and Kernel always has its code. After the end of the Runtime, existing kernels remain
+// readable; requesting another throws Error.
 //
 // Thread safety: immutable.
 #pragma once

@@ -26,7 +26,7 @@ enum class ErrorCode : uint32_t {
   unavailable = 3,  // this machine, agent, driver or ROCr lacks it: no GPU; take another way
   program = 4,      // code object, kernel or metadata is not usable on this agent; build it anew
   file = 5,         // a file cannot be read or written, or its contents are damaged
-  // What has no room now. A later call may succeed: wait for earlier work, or ask for less.
+  // No room now. A later call may succeed: wait for earlier work, or ask for less.
   memory = 6,    // memory of host or device, or what the driver counts: queues, events
   ring = 7,      // slots of the queue's ring (Pressure::ring)
   kernargs = 8,  // kernarg slabs of a queue, or a recording's spare blocks (kernarg_slabs)

@@ -112,7 +112,7 @@ struct Loaded : OnDevice {
   }
 };
 
-// What a caller without the compiler's metadata knows of the kernel's source.
+// A caller without the compiler's metadata knows this from the kernel's source.
 KernelMetadata filled_saxpy(const KernelMetadata& compiled) {
   const auto argument = [](ArgumentKind kind, uint32_t offset, uint32_t size) {
     return ArgumentMetadata{

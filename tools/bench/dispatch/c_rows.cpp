@@ -23,7 +23,7 @@ void require(uptempo_status status) {
   if (status != UPTEMPO_OK) throw std::runtime_error(uptempo_error()->message);
 }
 
-// What both rows share: the kernel, as the C interface has it.
+// Shared by the rows: the kernel, as the C interface has it.
 struct CKernel {
   explicit CKernel(const Workload& workload) {
     require(uptempo_runtime_create(nullptr, &runtime));

@@ -52,7 +52,7 @@ class Bench {
   Bench& operator=(const Bench&) = delete;
 
   const Sequence& sequence() const noexcept;
-  // What plan() of sequence.hpp chooses for this device.
+  // The choice of plan() of sequence.hpp for this device.
   const PlannedHeaders& plan() const noexcept;
 
   // The contents of a buffer after the reference run.

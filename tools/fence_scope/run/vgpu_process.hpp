@@ -37,7 +37,7 @@ nlohmann::ordered_json run_under_vgpu(const std::vector<std::string>& launcher_o
                                       const std::vector<std::string>& arguments,
                                       std::optional<double> seconds = std::nullopt);
 
-// What such a process does with its cases and other arguments. Returns the JSON to print.
+// The work of such a process, with its cases and other arguments. Returns the JSON to print.
 using Task = nlohmann::ordered_json (*)(const Cases& cases,
                                         const std::vector<std::string>& arguments);
 // The process's exit code; no value unless run_under_vgpu() has started this process for one of the

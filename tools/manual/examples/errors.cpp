@@ -1,4 +1,4 @@
-// What an Error tells, and the same without exceptions.
+// The facts of an Error, and the same without exceptions.
 #include <uptempo/kernels/steps.hpp>
 #include <uptempo/uptempo.hpp>
 
