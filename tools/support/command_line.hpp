@@ -76,8 +76,8 @@ class CommandLine {
 
   // An option if the name begins with "--", else a positional argument. A word after the name
   // stands for the value in the help text: "--rounds N". The value is a text, a number (int64_t,
-  // uint32_t, uint64_t, double), a vector of these except int64_t, or a std::set<uint32_t>; a vector
-  // or set takes several values. An empty value is refused.
+  // uint32_t, uint64_t, double), a vector of these except int64_t, or a std::set<uint32_t>; a
+  // vector or set takes several values. An empty value is refused.
   template <class Value>
   Option option(const std::string& names, Value& value, const std::string& help);
   // Calls `store` with the value.

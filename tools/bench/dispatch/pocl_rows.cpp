@@ -1,6 +1,6 @@
-// The row that uses PoCL as its users do. In a shared library of its own, so that the benchmark also
-// runs without OpenCL. PoCL's device is the processor: it starts work while more is submitted, as
-// HIP does, and its kernels always run, on the host's cores.
+// The row that uses PoCL as its users do. In a shared library of its own, so that the benchmark
+// also runs without OpenCL. PoCL's device is the processor: it starts work while more is submitted,
+// as HIP does, and its kernels always run, on the host's cores.
 #include <memory>
 #include <stdexcept>
 

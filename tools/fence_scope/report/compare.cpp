@@ -148,7 +148,8 @@ std::string verdicts_text(const ComparedCell& cell) {
   return a == b ? a : fmt::format("{}, now {}", a, b);
 }
 
-// With the details for which `width` has room. The old median is the new one divided by their ratio.
+// With the details for which `width` has room. The old median is the new one divided by their
+// ratio.
 std::string section_table(const ReportComparison& comparison,
                           const std::vector<const ComparedCell*>& cells, const Section& section,
                           size_t width) {

@@ -1,6 +1,6 @@
 // Memory of a bench. BenchBuffers: the buffers of a sequence, their initial bytes, and what a run
-// has left in them. KernargBlocks: blocks that are written once, for kernels whose packets the bench
-// builds itself. Private to Bench.
+// has left in them. KernargBlocks: blocks that are written once, for kernels whose packets the
+// bench builds itself. Private to Bench.
 //
 // Thread safety: one owner.
 // Lifetime: the sequence and the copier must outlive it.

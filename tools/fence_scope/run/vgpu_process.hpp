@@ -1,5 +1,5 @@
-// Executes a task of this program in another process under uptempo-vgpu, and the functions that such
-// a process uses to query its device.
+// Executes a task of this program in another process under uptempo-vgpu, and the functions that
+// such a process uses to query its device.
 //
 // The process's first argument names its task, the second one the file with its cases; the others
 // are the task's own.
