@@ -14,7 +14,9 @@ build, documented = pathlib.Path(sys.argv[1]), set(sys.argv[2:])
 # Started by lint_bench only.
 helpers = {"lint_loop"}
 installed = set()
-for script in build.rglob("cmake_install.cmake"):
+scripts = [build / "cmake_install.cmake"]
+for script in scripts:  # not those of folders that an earlier configuration had
+    scripts += map(pathlib.Path, re.findall(r'include\("([^"]+cmake_install\.cmake)"\)', script.read_text()))
     for files in re.findall(r'TYPE EXECUTABLE FILES (.*?)\)', script.read_text(), re.S):
         installed |= {pathlib.PurePath(name).name for name in re.findall(r'"([^"]+)"', files)}
 print("installed:", *sorted(installed))
