@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
-"""Checks the HTML of the manual. Prints each defect.
+"""Mends and checks the HTML of the manual. Prints each defect.
 
   check.py HTML HEADER...
+
+In code, Doxygen 1.9.4 takes a variable for an enumerator of that name, and Deadline::after for
+hip::after. These links are removed first.
 
   links      each link within the manual leads to a file, and to an anchor in it
   comments   each line of a comment that describes a public declaration is in the HTML, whole
@@ -16,7 +19,15 @@ import re
 import sys
 import urllib.parse
 
-import comments
+sys.dont_write_bytecode = True
+import comments  # noqa: E402
+
+
+def mended(page):
+    """The page without links in code to an enumerator, or to a function of another class than is written."""
+    page = re.sub(r'<a class="code hl_enumvalue"[^>]*>([^<]*)</a>', r"\1", page)
+    return re.sub(r'<a class="code hl_function" href="([^"#]*)[^>]*>((\w+)::\w+)</a>',
+                  lambda found: found.group() if re.search(rf"_1{found.group(3)}\.html", found.group(1)) else found.group(2), page)
 
 
 def links(pages):
@@ -59,7 +70,9 @@ def missing_codes(pages, headers):
 
 
 folder = pathlib.Path(sys.argv[1])
-pages = {page.name: page.read_text() for page in folder.glob("*.html")}
+pages = {page.name: mended(page.read_text()) for page in folder.glob("*.html")}
+for name, text in pages.items():
+    (folder / name).write_text(text)
 headers = [pathlib.Path(name) for name in sys.argv[2:]]
 defects = [*links(pages), *lost_comments(pages, headers), *missing_codes(pages, headers)]
 print("\n".join([*defects, f"{len(pages)} pages, {len(headers)} headers, {len(defects)} defects"]))
