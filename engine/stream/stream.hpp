@@ -269,7 +269,7 @@ class Stream {
   // Legacy order: follow_default() orders the next packet after other streams' work; note_order()
   // records the last packet, so that other streams can follow it.
   void follow_default(Deadline latest = Deadline::never());
-  void follow(detail::LastWork last_work, Deadline latest);
+  void follow(detail::LastWork last_work, Deadline latest = Deadline::never());
   void note_order() noexcept;
   void take_own_queue(Deadline latest = Deadline::never());
   void leave_own_queue() noexcept;
