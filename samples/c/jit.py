@@ -80,7 +80,7 @@ PROTOTYPES = {
 
 
 class Uptempo:
-    """The library. A call that fails raises RuntimeError with the error's text; one without time left, TimeoutError."""
+    """The library. A call that fails, or finds nothing within its time limit, raises RuntimeError."""
 
     def __init__(self, path):
         self.library = ctypes.CDLL(path)
@@ -93,7 +93,7 @@ class Uptempo:
     def __call__(self, name, *arguments):
         status = getattr(self.library, name)(*arguments)
         if status == NOT_READY:  # no error: uptempo_error() has an older one
-            raise TimeoutError(f"{name} found unfinished work, or no room, within its time limit")
+            raise RuntimeError(f"{name} found unfinished work, or no room, within its time limit")
         if status != 0:
             raise RuntimeError(self.library.uptempo_error().contents.message.decode())
 
