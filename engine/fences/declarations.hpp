@@ -119,7 +119,7 @@ class Declaring {
   // when they are complete and sees what they wrote. For a program that knows the order of its work
   // but not the memory, such as a graph. Pass what dispatch() has returned for them, of the same
   // batch, recording or plan; a CommandRef names its packet until the batch is submitted or
-  // cleared. No dispatch declares that it depends on none.
+  // cleared. No argument declares that it depends on no packet.
   // The dispatch may access any memory. So it also follows the last packet without declarations,
   // and later ones of that kind follow it. It is not ordered against packets that only declare
   // memory. Throws Error for a packet that is not earlier or of another batch, recording or plan.

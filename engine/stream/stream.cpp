@@ -322,8 +322,13 @@ Tried<> Stream::try_synchronize(Deadline deadline, WaitPolicy policy) {
 }
 
 bool Stream::ready() {
-  return for_all_work("Stream::ready", Deadline::never(),
-                      [](const Event& event) { return event.ready(); });
+  try {
+    return for_all_work("Stream::ready", Deadline::now(),
+                        [](const Event& event) { return event.ready(); });
+  } catch (const Error& error) {
+    if (!is_exhausted(error.code())) throw;
+    return false;  // a queue without room for a marker has unfinished work
+  }
 }
 
 TimedEvent::TimedEvent() : time_(std::make_shared<detail::EventTime>()) {}

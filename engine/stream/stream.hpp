@@ -204,7 +204,7 @@ class Stream {
   // The same with refusals as values: ErrorCode::deadline; ring, timeline, signals, for the marker;
   // failed, device_lost.
   Tried<> try_synchronize(Deadline deadline, WaitPolicy policy = {});
-  // Returns true if all earlier work of the stream is complete. May publish a marker.
+  // Returns true if all earlier work of the stream is complete. May publish a marker; never waits.
   bool ready();
 
  private:

@@ -257,6 +257,7 @@ TEST_CASE("a deadline also bounds a synchronization that finds no room for its m
     uint32_t launched = 0;
     while (stream.try_launch(kernel, Grid{1}, launched)) ++launched;
     const auto begin = std::chrono::steady_clock::now();
+    CHECK_FALSE(stream.ready());  // never waits
     CHECK(code_of(stream.try_synchronize(Deadline::now())) == "deadline");
     CHECK(code_of(stream.try_synchronize(Deadline::after(20ms))) == "deadline");
     CHECK_FALSE(stream.synchronize(Deadline::after(20ms)));
