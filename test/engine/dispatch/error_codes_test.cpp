@@ -31,7 +31,7 @@ struct Paused {
                         .queue = {.packets = 16,
                                   .publications = 4,
                                   .timing_signals = 4,
-                                  .kernarg_bytes = 4096,
+                                  .kernarg_bytes = 8192,
                                   .kernarg_slab_bytes = 1024,
                                   .drain_timeout = 1ms},
                         .signals = 8};
@@ -71,6 +71,8 @@ TEST_CASE("each resource that runs out has a code of its own", "[submit]") {
   CHECK(paused.refusal(1, 1) == "no error");
   CHECK(paused.refusal(3, 6) == "ring");
   CHECK(paused.refusal(5, 1) == "timeline");
+  // A batch of two packets takes one signal for the times of the first, and one for completion.
+  paused.options.signals = 3;
   CHECK(paused.refusal(2, 2, Timing::each) == "signals");
   paused.options.signals = 2;
   paused.options.queue.timing_signals = 0;
@@ -83,8 +85,9 @@ TEST_CASE("each resource that runs out has a code of its own", "[submit]") {
 TEST_CASE("a recording without spare blocks is refused with the code for kernargs", "[submit]") {
   DoubleDevice device({.device = {.paused = true}});
   Kernargs kernargs;
-  const auto recording =
-      device.recording(std::span(kernargs.bytes), {.spare_kernarg_bytes = 64, .patience = 1ms});
+  // The block of the dispatch, and one to spare.
+  const auto recording = device.recording(std::span(kernargs.bytes).first(128),
+                                          {.spare_kernarg_bytes = 64, .patience = 1ms});
   const auto node = recording->dispatch(number_kernel(), Grid{1}, 1u);
   std::string code = "no error";
   // Each replay in flight holds the block of its value.
@@ -224,7 +227,8 @@ TEST_CASE("a replay without room or on a failed queue is refused as a value", "[
   const auto recording =
       device.recording(std::span(kernargs.bytes), {.spare_kernarg_bytes = 64, .patience = 1ms});
   for (uint32_t i = 0; i < 6; ++i) (void)recording->dispatch(number_kernel(), Grid{1}, i);
-  REQUIRE(recording->try_replay(device.queue()));
+  // Two replays of six packets fit in the ring.
+  for (int i = 0; i < 2; ++i) REQUIRE(recording->try_replay(device.queue()));
   CHECK(code_of(recording->try_replay(device.queue())) == "ring");
   while (recording->size() < 16) (void)recording->dispatch(number_kernel(), Grid{1}, 0u);
   const auto too_long = recording->try_replay(device.queue());
