@@ -85,10 +85,13 @@ TEST_CASE("each resource that runs out has a code of its own", "[submit]") {
 TEST_CASE("a recording without spare blocks is refused with the code for kernargs", "[submit]") {
   DoubleDevice device({.device = {.paused = true}});
   Kernargs kernargs;
-  // The block of the dispatch, and one to spare.
-  const auto recording = device.recording(std::span(kernargs.bytes).first(128),
-                                          {.spare_kernarg_bytes = 64, .patience = 1ms});
-  const auto node = recording->dispatch(number_kernel(), Grid{1}, 1u);
+  const auto recording =
+      device.recording(std::span(kernargs.bytes), {.spare_kernarg_bytes = 64, .patience = 1ms});
+  // Blocks of 1,024 bytes, of which the spare memory has less than ten.
+  const auto large = kernel_of<uint32_t>({.name = "large",
+                                          .kernarg_bytes = 1024,
+                                          .arguments = {argument(ArgumentKind::by_value, 0, 4)}});
+  const auto node = recording->dispatch(large, Grid{1}, 1u);
   std::string code = "no error";
   // Each replay in flight holds the block of its value.
   for (uint32_t value = 2; value < 14 && code == "no error"; ++value) {
