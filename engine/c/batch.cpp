@@ -68,15 +68,27 @@ BatchOptions batch_options_of(const uptempo_batch_options& given) {
           .patience = or_default(given.patience_ns, defaults.patience)};
 }
 
-// For a dispatch whose handles or grid pointer are not valid.
-[[gnu::cold, gnu::noinline]] uptempo_status refuse_dispatch(const char* function,
-                                                            const uptempo_batch* batch,
-                                                            const uptempo_kernel* kernel,
-                                                            const uptempo_grid* grid) noexcept {
-  return guarded(function, [&] {
-    (void)handle(batch, "batch");
-    (void)handle(kernel, "kernel");
-    (void)place(grid, "grid");
+// uptempo_batch_dispatch() of valid handles and a complete grid. One function for each form of
+// arguments: each is a straight line, whose values stay in registers.
+template <bool kByPointers>
+[[gnu::noinline]] uptempo_status append(uptempo_batch& batch, const uptempo_kernel& kernel,
+                                        const uptempo_grid& grid,
+                                        uptempo_arguments arguments) noexcept {
+  if ((arguments.by_pointers != 0) != kByPointers) __builtin_unreachable();
+  return guarded("uptempo_batch_dispatch", [&] {
+    batch.last = batch.batch.dispatch(kernel.kernel, complete_grid(grid), arguments_of(arguments));
+  });
+}
+
+// uptempo_batch_dispatch() of anything else.
+[[gnu::cold, gnu::noinline]] uptempo_status append_any(uptempo_batch* batch,
+                                                       const uptempo_kernel* kernel,
+                                                       const uptempo_grid* grid,
+                                                       uptempo_arguments arguments) noexcept {
+  return guarded("uptempo_batch_dispatch", [&] {
+    uptempo_batch& to = handle(batch, "batch");
+    to.last = to.batch.dispatch(handle(kernel, "kernel").kernel, grid_of(place(grid, "grid")),
+                                arguments_of(arguments));
   });
 }
 
@@ -96,21 +108,20 @@ uptempo_status uptempo_batch_destroy(uptempo_batch* batch) {
 
 uptempo_status uptempo_batch_dispatch(uptempo_batch* batch, const uptempo_kernel* kernel,
                                       const uptempo_grid* grid, uptempo_arguments arguments) {
-  if (!is_handle(batch) || !is_handle(kernel) || grid == nullptr) [[unlikely]]
-    return refuse_dispatch(__func__, batch, kernel, grid);
-  return guarded(__func__, [&] {
-    batch->last = batch->batch.dispatch(kernel->kernel, grid_of(*grid), arguments_of(arguments));
-  });
+  if (!is_handle(batch) || !is_handle(kernel) || grid == nullptr || !is_complete(*grid))
+      [[unlikely]]
+    return append_any(batch, kernel, grid, arguments);
+  if (arguments.by_pointers != 0) return append<true>(*batch, *kernel, *grid, arguments);
+  return append<false>(*batch, *kernel, *grid, arguments);
 }
 
 uptempo_status uptempo_batch_try_dispatch(uptempo_batch* batch, const uptempo_kernel* kernel,
                                           const uptempo_grid* grid, uptempo_arguments arguments) {
-  if (!is_handle(batch) || !is_handle(kernel) || grid == nullptr) [[unlikely]]
-    return refuse_dispatch(__func__, batch, kernel, grid);
   return guarded(__func__, [&] {
-    const auto added =
-        batch->batch.try_dispatch(kernel->kernel, grid_of(*grid), arguments_of(arguments));
-    if (added) batch->last = *added;
+    uptempo_batch& to = handle(batch, "batch");
+    const auto added = to.batch.try_dispatch(handle(kernel, "kernel").kernel,
+                                             grid_of(place(grid, "grid")), arguments_of(arguments));
+    if (added) to.last = *added;
     return status_of(added);
   });
 }

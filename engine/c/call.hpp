@@ -232,17 +232,23 @@ uptempo_status status_of(const Tried<T>& tried) {
 
 inline CallSite site_of(const char* site) noexcept { return {site, 0}; }
 
-// A grid of the caller's. Throws Error for a struct of another size.
-Grid converted(const uptempo_grid& given);
-[[gnu::always_inline]] inline Grid grid_of(const uptempo_grid& given) {
-  if (given.size != sizeof given || given.items[1] == 0 || given.items[2] == 0 ||
-      given.workgroup[1] == 0 || given.workgroup[2] == 0 || given.dimensions - 1 > 2) [[unlikely]]
-    return converted(given);
+// Whether a grid of the caller's has this library's size, and no 0 that stands for another number.
+[[gnu::always_inline]] inline bool is_complete(const uptempo_grid& given) noexcept {
+  return given.size == sizeof given && given.items[1] != 0 && given.items[2] != 0 &&
+         given.workgroup[1] != 0 && given.workgroup[2] != 0 && given.dimensions - 1 <= 2;
+}
+// Requires is_complete().
+[[gnu::always_inline]] inline Grid complete_grid(const uptempo_grid& given) noexcept {
   Grid grid{given.items[0], given.items[1], given.items[2]};
   grid.workgroup = {given.workgroup[0], given.workgroup[1], given.workgroup[2]};
   grid.dimensions = static_cast<uint16_t>(given.dimensions);
   grid.lds_bytes = given.lds_bytes;
   return grid;
+}
+// Any grid. Throws Error for one that no launch can have.
+Grid converted(const uptempo_grid& given);
+[[gnu::always_inline]] inline Grid grid_of(const uptempo_grid& given) {
+  return is_complete(given) ? complete_grid(given) : converted(given);
 }
 
 // The caller's arguments. Throws Error for packed bytes at NULL.
