@@ -15,6 +15,10 @@ TEST_CASE("a clean run says what was checked") {
   closing.counts.copies = 1;
   closing.counts.bytes = 98304;
   CHECK(to_sentence(closing) == "checked 12 dispatches, 1 copy and 98304 bytes: no findings");
+  closing.waits = false;
+  CHECK(to_sentence(closing) ==
+        "checked 12 dispatches, 1 copy and 98304 bytes: no findings; missing waits not looked for "
+        "(fences,waits)");
   closing.fences = false;
   closing.counts.dispatches = 1;
   CHECK(to_sentence(closing) ==
@@ -35,8 +39,8 @@ TEST_CASE("findings are counted by class, with what was left out") {
   closing.unused_suppressions = {"a.supp:2", "a.supp:7"};
   closing.report_file = "/tmp/report";
   CHECK(to_sentence(closing).ends_with(
-      " in /tmp/report; 2 more with fences,hsa; 1 repetition not shown (fences,repeated); "
-      "3 suppressed; unused suppressions: a.supp:2, a.supp:7"));
+      " in /tmp/report; 2 more that only the specification forbids (fences,hsa); 1 repetition "
+      "not shown (fences,repeated); 3 suppressed; unused suppressions: a.supp:2, a.supp:7"));
 }
 
 TEST_CASE("the last line of a check for races says in how many dispatches") {

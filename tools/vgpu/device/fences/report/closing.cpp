@@ -48,7 +48,9 @@ std::string to_sentence(const Closing& closing) {
     text += counted(closing.findings(), "finding", "findings") + " (" + by_class(closing) + ')';
   if (!closing.report_file.empty()) text += " in " + closing.report_file;
   if (counts.specification_only != 0)
-    text += "; " + std::to_string(counts.specification_only) + " more with fences,hsa";
+    text += "; " + std::to_string(counts.specification_only) +
+            " more that only the specification forbids (fences,hsa)";
+  if (closing.fences && !closing.waits) text += "; missing waits not looked for (fences,waits)";
   if (counts.repeated != 0)
     text += "; " + counted(counts.repeated, "repetition", "repetitions") + " not shown (" +
             (closing.memory ? "memory" : "fences") + ",repeated)";

@@ -17,6 +17,8 @@ namespace uptempo::vgpu::fences {
 struct Closing {
   // The checks that were on. Without any, only floating-point atomics were checked.
   bool fences = false, memory = false, races = false;
+  // With fences: false if the host's missing waits could have been looked for, and were not.
+  bool waits = true;
   Checker::Counts counts{};  // without fences and memory, only `dispatches` counts
   races::Races::Counts race_counts{};
   uint64_t ignored_atomics = 0;  // places
@@ -36,8 +38,9 @@ struct Closing {
 // With races: "checked 12 dispatches for races: no findings". With both, ", and 10 of the
 // dispatches for races" precedes the colon: kernels of the runtimes are not checked for races.
 //
-// "checked 12 dispatches, 3 copies and 98304 bytes: 3 findings (1 unordered, 2 stale); 2 more with
-// fences,hsa; 1 repetition not shown (fences,repeated)"
+// "checked 12 dispatches, 3 copies and 98304 bytes: 3 findings (1 unordered, 2 stale); 2 more that
+// only the specification forbids (fences,hsa); missing waits not looked for (fences,waits); 1
+// repetition not shown (fences,repeated)"
 std::string to_sentence(const Closing& closing);
 
 // {"summary":{"process":26044,"dispatches":12,"copies":3,"bytes":98304,"findings":3,"unordered":1,
