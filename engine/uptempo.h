@@ -28,7 +28,7 @@
 // its sizeof. Set all others to 0 first. A field of 0 takes its default, and so does a field that a
 // struct of an older header lacks. A struct of a newer header is accepted if the fields that the
 // library does not know are 0. NULL for options takes all defaults. Facts beyond the library's are
-// set to 0.
+// set to 0. A struct without `size` is a value or the element of an array, and never grows.
 //
 // Memory: text or bytes that a function returns by a `char**` or `void**` belong to the caller,
 // which frees them by uptempo_free(). A `const char*` in a struct or result belongs to the object

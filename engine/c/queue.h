@@ -17,11 +17,11 @@ typedef enum uptempo_kernargs UPTEMPO_ENUM_TYPE {
 } uptempo_kernargs;
 
 // How packets are published (engine/runtime/ring_access.hpp).
-typedef enum uptempo_access_mode UPTEMPO_ENUM_TYPE {
-  UPTEMPO_ACCESS_AUTOMATIC = 0,  // directly, unless a tool interposes
-  UPTEMPO_ACCESS_DIRECT = 1,
-  UPTEMPO_ACCESS_HSA_CALLS = 2,
-} uptempo_access_mode;
+typedef enum uptempo_ring_access UPTEMPO_ENUM_TYPE {
+  UPTEMPO_RING_AUTOMATIC = 0,  // directly, unless a tool interposes
+  UPTEMPO_RING_DIRECT = 1,
+  UPTEMPO_RING_HSA_CALLS = 2,
+} uptempo_ring_access;
 
 typedef struct uptempo_queue_options {
   size_t size;
@@ -34,7 +34,7 @@ typedef struct uptempo_queue_options {
   uint32_t kernarg_bytes;       // for all unfinished and unsubmitted work; 0: 2 MiB
   uint32_t kernarg_slab_bytes;  // largest block of a dispatch; 0: 16 KiB
   uptempo_kernargs kernargs;
-  uptempo_access_mode access;
+  uptempo_ring_access access;
   uint32_t reserved;  // 0
 } uptempo_queue_options;
 

@@ -21,7 +21,7 @@ void queue_cases(void) {
                                            .packets = 512,
                                            .publications = 3,
                                            .kernarg_bytes = 64 << 10,
-                                           .access = UPTEMPO_ACCESS_HSA_CALLS};
+                                           .access = UPTEMPO_RING_HSA_CALLS};
     uptempo_queue* queue = NULL;
     OK(uptempo_queue_create(gpu, &options, &queue));
     uptempo_queue_info info = {.size = sizeof info};

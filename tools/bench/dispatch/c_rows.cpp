@@ -59,7 +59,7 @@ uptempo_queue_options queue_options(uint32_t publications) {
   options.publications = publications;
   options.timing_signals = 1;
   options.kernarg_bytes = 8 << 20;
-  options.access = UPTEMPO_ACCESS_DIRECT;
+  options.access = UPTEMPO_RING_DIRECT;
   return options;
 }
 
