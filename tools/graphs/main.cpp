@@ -98,8 +98,8 @@ void preload(const std::string& library) {
 
 int main(int argc, char** argv) {
   support::CommandLine app("uptempo-graphs",
-                           "Runs an unchanged HIP program and launches its graphs by Uptempo.\n"
-                           "Usage: uptempo-graphs [options] -- program [arguments]");
+                           "Runs an unchanged HIP program and launches its graphs by Uptempo.");
+  app.runs_a_program();
   app.footer(
       "The report goes to stderr when the program ends: launches and nodes that Uptempo took "
       "over,\n"

@@ -261,6 +261,11 @@ void CommandLine::allow_options_after_command() { app_->fallthrough(); }
 
 void CommandLine::footer(const std::string& text) { app_->footer(text); }
 
+// CLI11 writes '[' before the label and ']' after it. Before 2.4 it has no other place for this.
+void CommandLine::runs_a_program() {
+  app_->get_formatter()->label("OPTIONS", "OPTIONS] -- program [arguments");
+}
+
 const std::string& CommandLine::name() const { return app_->get_name(); }
 
 std::string CommandLine::description() const { return app_->get_description(); }

@@ -115,6 +115,8 @@ class CommandLine {
   void allow_options_after_command();
   // Text after the options in the help text.
   void footer(const std::string& text);
+  // The usage line of the help text ends with "-- program [arguments]", which parse() never sees.
+  void runs_a_program();
 
   const std::string& name() const;
   std::string description() const;

@@ -184,6 +184,15 @@ TEST_CASE("a command has its own options and may be followed by the program's") 
   CHECK(ring.description() == "Prints a ring");
 }
 
+TEST_CASE("the usage line of a command that runs a program names it") {
+  CommandLine line("runner", "Runs a program.");
+  bool flag = false;
+  line.flag("--flag", flag, "");
+  line.runs_a_program();
+  CHECK(
+      contains(line.parse({"--help"}).value(), "Usage: runner [OPTIONS] -- program [arguments]\n"));
+}
+
 TEST_CASE("--help and --version return their text and read no other option") {
   CommandLine line("tried", "Tries things.");
   bool fast = false;
