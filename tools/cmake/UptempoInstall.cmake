@@ -87,7 +87,9 @@ function(uptempo_install_package)
   uptempo_pkg_config(uptempo-aql DESCRIPTION "AQL packets and rings" CFLAGS ${hsa_flags} LIBS -luptempo_aql ${hsa_libs})
   uptempo_pkg_config(uptempo DESCRIPTION "${PROJECT_DESCRIPTION}" REQUIRES uptempo-aql fmt libzstd
     LIBS -luptempo_engine -luptempo_kernels -ldl -pthread)
-  uptempo_pkg_config(uptempo-shared DESCRIPTION "${PROJECT_DESCRIPTION}, the C interface" LIBS -luptempo)
+  if(shared IN_LIST UPTEMPO_COMPONENTS)
+    uptempo_pkg_config(uptempo-shared DESCRIPTION "${PROJECT_DESCRIPTION}, the C interface" LIBS -luptempo)
+  endif()
   uptempo_pkg_config(uptempo-topology DESCRIPTION "The kernel driver's view of a GPU" REQUIRES uptempo
     LIBS -luptempo_topology)
   if(hip IN_LIST UPTEMPO_COMPONENTS)
