@@ -46,6 +46,7 @@ check_packages=(
 
 all_packages=(
   'clang-tidy-14|'            # tools/tidy
+  abigail-tools               # tools/abi
   'librocsparse0|librocsparse1|'  # 500 more of AMD's compiled kernels, 1.3 GB
   # libFuzzer and sanitizers of the clang above
   'libclang-common-15-dev|libclang-rt-17-dev|libclang-rt-21-dev'
