@@ -47,13 +47,15 @@ UPTEMPO_API uptempo_status uptempo_recording_raw(uptempo_recording* recording, c
 UPTEMPO_API uptempo_status uptempo_recording_declare(uptempo_recording* recording, size_t node,
                                                      const uptempo_declaration* declaration);
 
-// Changes one argument. Fails for a number or a size that the kernel does not have, for an LDS
-// array, and for an address if the node's accesses are declared. If all spare blocks are in use,
-// waits up to patience_ns.
+// Changes one argument. An address moves the node's declared accesses that start at it, as
+// Recording::set(), and the next replay plans its fences again. Fails, and changes nothing, for a
+// number or a size that the kernel does not have, for an LDS array, and for an address if accesses
+// are declared, unless each starts at an address argument and contains no other, and one starts at
+// each address that is not NULL. If all spare blocks are in use, waits up to patience_ns.
 UPTEMPO_API uptempo_status uptempo_recording_set(uptempo_recording* recording, size_t node,
                                                  size_t argument, const void* value,
                                                  size_t value_bytes);
-// Changes all arguments. Equal values change nothing.
+// Changes all arguments. Equal values change nothing. Otherwise as uptempo_recording_set().
 UPTEMPO_API uptempo_status uptempo_recording_set_all(uptempo_recording* recording, size_t node,
                                                      uptempo_arguments arguments);
 // Changes the grid. Declared accesses must hold for the new one, too.

@@ -31,7 +31,17 @@ struct AccessRange {
   uintptr_t end = 0;    // one past the last byte; of a dependency: equal to `begin`
   bool writes = false;
   bool is_dependency = false;
+  // Of a recorded dispatch: the address argument that the range moves with, plus one; 0: not known.
+  uint32_t argument = 0;
   bool operator==(const AccessRange&) const = default;
+  // A range that would exceed the end of the address space means all memory from `to` on.
+  static constexpr uintptr_t end_of(uintptr_t to, size_t bytes) noexcept {
+    return bytes > UINTPTR_MAX - to ? UINTPTR_MAX : to + bytes;
+  }
+  void move_to(uintptr_t to) noexcept {
+    end = end == UINTPTR_MAX ? UINTPTR_MAX : end_of(to, end - begin);
+    begin = to;
+  }
 };
 
 // The caller's declarations for one packet.
@@ -58,13 +68,18 @@ struct Declarations {
     const uint32_t first = declared ? first_access : static_cast<uint32_t>(accesses.size());
     if (bytes != 0) {
       const auto begin = reinterpret_cast<uintptr_t>(data);
-      // A range beyond the end of the address space means all memory from `data` on.
-      const uintptr_t end = bytes > UINTPTR_MAX - begin ? UINTPTR_MAX : begin + bytes;
-      accesses.push_back({begin, end, writes});
+      accesses.push_back({begin, AccessRange::end_of(begin, bytes), writes});
       ++access_count;
     }
     first_access = first;
     declared = true;
+  }
+  // Adds a range to a packet that has some. Strong guarantee.
+  void add(std::vector<AccessRange>& accesses, const AccessRange& range) {
+    reserve(accesses, 1);
+    if (first_access + access_count != accesses.size()) move_to_end(accesses);
+    accesses.push_back(range);
+    ++access_count;
   }
   // Makes room, so that the next `more` accesses and dependencies of this packet allocate nothing.
   void reserve(std::vector<AccessRange>& accesses, size_t more) const;

@@ -75,9 +75,12 @@ detail::OpenNode Recording::add(const std::shared_ptr<const KernelInfo>& kernel,
   return state("Recording::dispatch").add(kernel, grid);
 }
 
-std::byte* Recording::writable_argument(const detail::NodeHandle& node, size_t argument,
-                                        bool is_address) {
-  return state("Recording::set").writable_argument(node, argument, is_address);
+std::byte* Recording::writable_argument(const detail::NodeHandle& node, size_t argument) {
+  return state("Recording::set").writable_argument(node, argument);
+}
+
+void Recording::set_address(const detail::NodeHandle& node, size_t argument, uintptr_t value) {
+  state("Recording::set").set_address(node, argument, value);
 }
 
 void Recording::set_value(const detail::NodeHandle& node, size_t argument,

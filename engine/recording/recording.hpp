@@ -21,6 +21,19 @@
 // completed. If no block is left, patching waits up to RecordingOptions::patience and then throws
 // Error.
 //
+// Declared accesses: a declared range moves with the address argument that it starts at. After
+// set() of that argument, the node accesses as many bytes at the new address, and the next replay
+// plans again. So buffers are swapped by set() in all nodes that use them. A range that starts at
+// several equal arguments counts for each of them. set() throws Error and changes nothing unless
+// the ranges tell what the node then accesses: each starts at an address argument and contains no
+// other, and one starts at each address argument that is not null. Otherwise replace() the node and
+// declare it again. An address inside a value, such as a struct, is a number for set() and moves no
+// range: replace() the node.
+//
+// Order: a replay begins when everything before it in its queue is complete, and sees the results,
+// unless the caller sets the fences of its ends or removes their barrier bits. Replays in different
+// queues have no order. If they access the same memory, the caller makes the later one wait.
+//
 // Device memory: with the queue's kernargs in device memory (kernarg_placement.hpp), recording and
 // patching write copies in host memory. A replay copies the blocks that have changed and flushes
 // once; a replay without changes does neither.
@@ -34,7 +47,8 @@
 // doorbells: one after the first `lead` packets, so that execution starts early, and one for each
 // further chunk. A patch costs what it changes: for an argument its bytes (with replays in flight,
 // also a copy of the node's block), for a grid or kernel one packet and one block. Only changes
-// that affect fences (accesses, scopes, additional nodes) make the next replay plan again.
+// that affect fences (accesses and their addresses, scopes, additional nodes) make the next replay
+// plan again. For ranges that it has planned before, as in a swap and back, that allocates nothing.
 //
 // Thread safety: one owner at a time, which must also own the queue of a replay.
 //
@@ -148,8 +162,8 @@ class Recording {
   // completion signal valid for every replay.
   void raw(const aql::Packet64& packet);
 
-  // Changes argument `I` of a node. Throws Error for an address if the node's accesses are
-  // declared, because they would describe other memory. Use replace() and declare them again.
+  // Changes argument `I` of a node. An address moves the declared ranges that start at it; throws
+  // Error if they do not tell what the node then accesses (above).
   template <size_t I, class... Args>
   void set(const Node<Args...>& node,
            const std::type_identity_t<std::tuple_element_t<I, std::tuple<Args...>>>& value) {
@@ -157,9 +171,12 @@ class Recording {
     static_assert(!detail::kAtRunTime<T>, "pass the argument's index: set(node, i, bytes)");
     static_assert(!std::is_same_v<T, LocalBytes>,
                   "the size of an LDS array is part of the packet: use replace()");
-    uint32_t none = 0;
-    detail::store_argument(writable_argument(node.packet_, I, std::is_pointer_v<T>), 0, value,
-                           none);
+    if constexpr (std::is_pointer_v<T>) {
+      set_address(node.packet_, I, reinterpret_cast<uintptr_t>(value));
+    } else {
+      uint32_t none = 0;
+      detail::store_argument(writable_argument(node.packet_, I), 0, value, none);
+    }
   }
   // The same for a node whose arguments are given at run time. `value` has the argument's size.
   // Also throws Error for an index or a size that the kernel does not have, and for an LDS array.
@@ -167,7 +184,7 @@ class Recording {
     set_value(node.packet_, argument, value);
   }
   // Changes all arguments of such a node. Throws Error as dispatch() and as set() above; the node
-  // is then unchanged. Equal values change nothing, so a declared node may be given its address.
+  // is then unchanged. Equal values change nothing.
   void set(const Node<Arguments>& node, const Arguments& values) {
     set_values(node.packet_, values);
   }
@@ -223,7 +240,8 @@ class Recording {
   explicit Recording(std::unique_ptr<detail::RecordingState> state) noexcept;
   detail::OpenNode add(const std::shared_ptr<const KernelInfo>& kernel, const Grid& grid);
   // Returns the place of an argument, in a block that no replay uses.
-  std::byte* writable_argument(const detail::NodeHandle& node, size_t argument, bool is_address);
+  std::byte* writable_argument(const detail::NodeHandle& node, size_t argument);
+  void set_address(const detail::NodeHandle& node, size_t argument, uintptr_t value);
   void set_value(const detail::NodeHandle& node, size_t argument, std::span<const std::byte> value);
   void set_values(const detail::NodeHandle& node, const Arguments& values);
   void change_grid(const detail::NodeHandle& node, const Grid& grid);

@@ -21,15 +21,6 @@ uint64_t next_id() noexcept {
   return last.fetch_add(1, std::memory_order_relaxed) + 1;
 }
 
-[[noreturn]] void refuse(std::string asked, std::string found, std::string remedy) {
-  throw Error({.code = ErrorCode::argument,
-               .status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
-               .call = "Recording",
-               .asked = std::move(asked),
-               .found = std::move(found),
-               .remedy = std::move(remedy)});
-}
-
 std::optional<Agent> agent_of(const BatchQueue& state) {
   return state.agent() == nullptr ? std::nullopt : std::optional(*state.agent());
 }
@@ -49,11 +40,21 @@ LeftLoaded& left_loaded() {
 
 }  // namespace
 
+void refuse_recording(std::string asked, std::string found, std::string remedy) {
+  throw Error({.code = ErrorCode::argument,
+               .status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
+               .call = "Recording",
+               .asked = std::move(asked),
+               .found = std::move(found),
+               .remedy = std::move(remedy)});
+}
+
 void require_same(const NodeHandle& own, const NodeHandle& other) {
   if (own.recording == other.recording) return;
-  refuse(fmt::format("node {} after node {} of another recording", own.packet, other.packet),
-         "the nodes of a recording depend on one another only",
-         "wait for the other recording's completion");
+  refuse_recording(
+      fmt::format("node {} after node {} of another recording", own.packet, other.packet),
+      "the nodes of a recording depend on one another only",
+      "wait for the other recording's completion");
 }
 
 Declarations& NodeHandle::declarations() const { return state->declarations_of(*this); }
@@ -67,9 +68,9 @@ RecordingState::RecordingState(BatchQueue& state, std::span<std::byte> kernargs,
                                const RecordingOptions& options, const DeviceWrites& writes)
     : RecordingState(state, options, {}, [this, rest = kernargs](size_t bytes) mutable {
         if (rest.size() < bytes)
-          refuse(fmt::format("{} bytes of kernargs", bytes),
-                 fmt::format("{} bytes are left", rest.size()),
-                 "pass more kernarg memory to the recording");
+          refuse_recording(fmt::format("{} bytes of kernargs", bytes),
+                           fmt::format("{} bytes are left", rest.size()),
+                           "pass more kernarg memory to the recording");
         const std::span<std::byte> chunk = rest.first(bytes);
         rest = rest.subspan(bytes);
         return writes_.needed() ? with_mirror(chunk) : chunk;
@@ -94,8 +95,8 @@ RecordingState::RecordingState(BatchQueue& state, const RecordingOptions& option
   publication_.chunking = options.chunking;
   (void)left_loaded();  // here, where it may throw
   if (!state.usable())
-    refuse("a recording for a queue", "the Runtime of that queue was destroyed",
-           "make a new Runtime and a new Queue");
+    refuse_recording("a recording for a queue", "the Runtime of that queue was destroyed",
+                     "make a new Runtime and a new Queue");
 }
 
 RecordingState::~RecordingState() {
@@ -172,24 +173,26 @@ void RecordingState::require_not_partly_out(const char* asked) const {
 RecordingState::Recorded& RecordingState::find(const NodeHandle& node) {
   require_not_partly_out("a patch");
   if (node.recording != id_)
-    refuse(fmt::format("node {} of another recording", node.packet),
-           fmt::format("this one has {} nodes", size()),
-           "patch a node through the recording that it belongs to");
+    refuse_recording(fmt::format("node {} of another recording", node.packet),
+                     fmt::format("this one has {} nodes", size()),
+                     "patch a node through the recording that it belongs to");
   Recorded& recorded = nodes_[node.packet];
   if (recorded.generation != node.generation)
-    refuse(fmt::format("node {} as it was before replace()", node.packet),
-           fmt::format("it has been replaced {} times since it was recorded", recorded.generation),
-           "use the handle that replace() returned");
+    refuse_recording(
+        fmt::format("node {} as it was before replace()", node.packet),
+        fmt::format("it has been replaced {} times since it was recorded", recorded.generation),
+        "use the handle that replace() returned");
   return recorded;
 }
 
 NodeHandle RecordingState::node(size_t index, std::optional<std::span<const ArgumentType>> types) {
   if (index >= nodes_.size())
-    refuse(fmt::format("node {}", index), fmt::format("the recording has {} nodes", nodes_.size()),
-           "count nodes from 0 in the order of recording");
+    refuse_recording(fmt::format("node {}", index),
+                     fmt::format("the recording has {} nodes", nodes_.size()),
+                     "count nodes from 0 in the order of recording");
   if (nodes_[index].kernel == nullptr)
-    refuse(fmt::format("node {} as a dispatch", index), "it is a finished packet",
-           "ask for nodes that are dispatches");
+    refuse_recording(fmt::format("node {} as a dispatch", index), "it is a finished packet",
+                     "ask for nodes that are dispatches");
   if (types) nodes_[index].kernel->arguments.require(*types);
   return {this, id_, static_cast<uint32_t>(index), nodes_[index].generation};
 }
@@ -315,92 +318,6 @@ void RecordingState::change_grid(const NodeHandle& node, const Grid& grid) {
   publication_.packets[index].set_group_segment_size(static_cast<uint32_t>(group_segment));
 }
 
-uint64_t RecordingState::place_local_arrays(uint32_t index, uint64_t begin,
-                                            const std::byte* arguments,
-                                            std::byte* block) const noexcept {
-  const ArgumentLayout& layout = nodes_[index].kernel->arguments;
-  const auto offset_at = [&](size_t argument) {
-    uint32_t offset = 0;
-    std::memcpy(&offset, arguments + layout.offset(argument), sizeof offset);
-    return offset;
-  };
-  const auto next_array = [&](size_t argument) {
-    while (argument < layout.explicit_count() && layout.kind(argument) != ArgumentType::Kind::local)
-      ++argument;
-    return argument;
-  };
-  uint64_t end = begin;
-  for (size_t i = next_array(0); i < layout.explicit_count();) {
-    const size_t next = next_array(i + 1);
-    const uint32_t array_end = next < layout.explicit_count()
-                                   ? offset_at(next)
-                                   : publication_.packets[index].group_segment_size();
-    const uint32_t bytes = array_end - offset_at(i);
-    const uint64_t offset = align_local(end);
-    if (block != nullptr) {  // may equal `arguments`: every byte written here has been read
-      const auto offset_argument = static_cast<uint32_t>(offset);
-      std::memcpy(block + layout.offset(i), &offset_argument, sizeof offset_argument);
-    }
-    end = offset + bytes;
-    i = next;
-  }
-  return end;
-}
-
-std::byte* RecordingState::writable_argument(const NodeHandle& node, size_t argument,
-                                             bool is_address) {
-  const Recorded& recorded = find(node);
-  if (is_address) require_undeclared(node.packet, argument);
-  return writable_block(node.packet) + recorded.kernel->arguments.offset(argument);
-}
-
-void RecordingState::require_undeclared(uint32_t index, size_t argument) const {
-  if (!publication_.find_declared(index).declares_memory(publication_.accesses)) return;
-  refuse(fmt::format("another address for argument {} of node {}", argument, index),
-         "the node's accesses are declared, and the plan relies on them",
-         "replace() the node and declare its new accesses");
-}
-
-void RecordingState::set_value(const NodeHandle& node, size_t argument,
-                               std::span<const std::byte> value) {
-  const KernelInfo& kernel = *find(node).kernel;
-  const ArgumentLayout& layout = kernel.arguments;
-  const auto refuse_value = [&](std::string found, std::string remedy) {
-    refuse(fmt::format("{} bytes for argument {} of node {}", value.size(), argument, node.packet),
-           std::move(found), std::move(remedy));
-  };
-  if (argument >= layout.explicit_count())
-    refuse_value(
-        fmt::format("kernel '{}' takes {} arguments", kernel.name, layout.explicit_count()),
-        "count arguments from 0");
-  if (layout.kind(argument) == ArgumentType::Kind::local)
-    refuse_value("it is an LDS array, whose size is part of the packet", "replace() the node");
-  if (layout.size(argument) != value.size())
-    refuse_value(fmt::format("kernel '{}' takes {}", kernel.name, layout.size(argument)),
-                 "pass the whole value and nothing else");
-  std::memcpy(
-      writable_argument(node, argument, layout.kind(argument) == ArgumentType::Kind::address),
-      value.data(), value.size());
-}
-
-void RecordingState::set_values(const NodeHandle& node, const Arguments& values) {
-  const Recorded& recorded = find(node);
-  const ArgumentLayout& layout = recorded.kernel->arguments;
-  layout.require(values);
-  if (layout.has_local())
-    refuse(fmt::format("other arguments for node {}", node.packet),
-           "LDS arrays are among them, whose sizes are part of the packet", "replace() the node");
-  bool differ = false;
-  for (size_t i = 0; i < layout.explicit_count(); ++i) {
-    if (std::memcmp(recorded.host + layout.offset(i), layout.value(values, i), layout.size(i)) == 0)
-      continue;
-    differ = true;
-    if (layout.kind(i) == ArgumentType::Kind::address) require_undeclared(node.packet, i);
-  }
-  uint32_t group_segment = 0;
-  if (differ) layout.store(writable_block(node.packet), values, group_segment);
-}
-
 std::byte* RecordingState::writable_block(uint32_t index) {
   Recorded& recorded = nodes_[index];
   note_write(index);
@@ -483,7 +400,7 @@ void RecordingState::require_queue(BatchQueue& state) const {
   const Agent* const agent = state.agent();
   if ((agent != nullptr) != agent_.has_value() ||
       (agent != nullptr && agent->handle().handle != agent_->handle().handle))
-    refuse(
+    refuse_recording(
         fmt::format("a replay on {}", agent == nullptr ? "a queue without agent" : agent->name()),
         fmt::format("it was recorded for {}", agent_ ? agent_->name() : "a queue without agent"),
         "record it for that agent");
@@ -491,10 +408,11 @@ void RecordingState::require_queue(BatchQueue& state) const {
   const auto naming = std::find_if(nodes_.begin(), nodes_.end(), [](const Recorded& recorded) {
     return recorded.kernel != nullptr && recorded.kernel->arguments.names_queue();
   });
-  refuse("a replay on another queue",
-         fmt::format("a hidden argument of kernel '{}' holds the address of its queue",
-                     naming->kernel->name),
-         "replay it on the queue that it was recorded for, or record it for this one too");
+  refuse_recording(
+      "a replay on another queue",
+      fmt::format("a hidden argument of kernel '{}' holds the address of its queue",
+                  naming->kernel->name),
+      "replay it on the queue that it was recorded for, or record it for this one too");
 }
 
 std::optional<Completion> RecordingState::submit(BatchQueue& state, Deadline deadline,

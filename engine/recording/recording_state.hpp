@@ -29,6 +29,9 @@
 
 namespace uptempo::detail {
 
+// Throws Error for a wrong argument of a call.
+[[noreturn]] void refuse_recording(std::string asked, std::string found, std::string remedy);
+
 class RecordingState {
  public:
   using Kernels = std::set<std::shared_ptr<const KernelInfo>>;
@@ -63,7 +66,8 @@ class RecordingState {
   void complete_finished();
 
   // Changes of a node. They throw Error for a stale handle or one of another recording.
-  std::byte* writable_argument(const NodeHandle& node, size_t argument, bool is_address);
+  std::byte* writable_argument(const NodeHandle& node, size_t argument);  // not an address
+  void set_address(const NodeHandle& node, size_t argument, uintptr_t value);
   void set_value(const NodeHandle& node, size_t argument, std::span<const std::byte> value);
   void set_values(const NodeHandle& node, const Arguments& values);
   void change_grid(const NodeHandle& node, const Grid& grid);
@@ -126,7 +130,16 @@ class RecordingState {
   OpenNode open(uint32_t index) noexcept;
   // Returns the node's block, or a copy of it that no replay uses.
   std::byte* writable_block(uint32_t index);
-  void require_undeclared(uint32_t index, size_t argument) const;
+  bool declares_memory(uint32_t index) const noexcept;
+  // Of a node with declarations.
+  std::span<AccessRange> ranges_of(uint32_t index) noexcept;
+  template <class Visit>
+  void each_address(uint32_t index, Visit&& visit) const;
+  void find_arguments_of_ranges(uint32_t index);
+  // Throws Error unless the declared ranges of the node tell what it accesses with another address
+  // for this argument.
+  void require_movable(uint32_t index, size_t argument);
+  void move_ranges(uint32_t index, size_t argument, uintptr_t to) noexcept;
   void require_not_partly_out(const char* asked) const;
   void keep_in_step();
   void expect(uint32_t block_bytes);

@@ -135,9 +135,25 @@ void recording_cases(void) {
                                         .accesses = accesses,
                                         .access_count = 1};
     OK(uptempo_recording_declare(recording, 2, &writes));
+    // Its declared range moves with its address.
+    uptempo_buffer* const more_words = pinned_buffer(kLength * 4);
+    uint32_t* const other = uptempo_buffer_data(more_words);
+    memset(other, 0, kLength * 4);
+    OK(uptempo_recording_set(recording, 2, 0, &other, sizeof other));
+    uptempo_completion done;
+    OK(uptempo_recording_replay(recording, queue, UPTEMPO_NO_LIMIT, UPTEMPO_HERE, &done));
+    OK(uptempo_completion_wait(done, UPTEMPO_NO_LIMIT, UPTEMPO_WAIT_DEFAULT));
+    CHECK(out[10] == (5 + 3 * 10) * 3 + 7 && other[10] == 7);
+    const uptempo_access within[] = {{other + 1, 4, 1}};
+    const uptempo_declaration writes_within = {.size = sizeof writes_within,
+                                               .parts = UPTEMPO_DECLARES_ACCESSES,
+                                               .accesses = within,
+                                               .access_count = 1};
+    OK(uptempo_recording_declare(recording, 2, &writes_within));
     FAILS(uptempo_recording_set(recording, 2, 0, &out, sizeof out), ARGUMENT,
-          "accesses are declared");
+          "starts at none of its address arguments");
     OK(uptempo_recording_destroy(recording));
+    OK(uptempo_buffer_destroy(more_words));
   }
   if (begins("a saved recording runs in other memory")) {
     uptempo_recording* const recording = recorded(queue, iota, chain, out);

@@ -159,6 +159,33 @@ class Machine : public OnDevice {
     return ref;
   }
 
+  // Gives the recorded operation its addresses, one by one.
+  void set_addresses(Recording& recording, size_t node, const Operation& one) {
+    if (one.kind == Operation::Kind::fill) {
+      recording.set<0>(recording.node<uint32_t*, uint32_t>(node), at(one.out));
+    } else if (one.kind == Operation::Kind::copy) {
+      const auto copy = recording.node<uint32_t*, const uint32_t*>(node);
+      recording.set<0>(copy, at(one.out));
+      recording.set<1>(copy, at(one.a));
+    } else {
+      const auto combine =
+          recording.node<uint32_t*, const uint32_t*, const uint32_t*, uint32_t>(node);
+      recording.set<0>(combine, at(one.out));
+      recording.set<1>(combine, at(one.a));
+      recording.set<2>(combine, at(one.b));
+    }
+  }
+  // Other memory for an operation.
+  void move(Operation& one) {
+    const Operation other = random_operations(1).front();
+    const auto fitting = [&](const Slice& slice) {
+      return Slice{slice.cell, std::min(slice.begin, kWords - one.length)};
+    };
+    one.out = fitting(other.out);
+    one.a = fitting(other.a);
+    one.b = fitting(other.b);
+  }
+
   // Executes the operations on the host.
   void expect(const Operations& all) {
     for (const Operation& one : all) {
@@ -438,6 +465,79 @@ TEST_CASE(
       handle = machine.replace(recording, handle, fill);
     }
   }
+  if (before) CHECK(findings() == before);
+}
+
+TEST_CASE("replays in flight with other addresses each compute the host's results",
+          "[fences][recording]") {
+  Machine machine(12);
+  const std::optional<uint64_t> before = findings();
+  for (int i = 0; i < 12; ++i) {
+    Recording recording(machine.queue);
+    Operations all =
+        machine.random_operations(2 + machine.random() % (i % 4 == 0 ? 2 * kRing : 20));
+    for (Operation& one : all) {
+      if (one.a.cell == one.b.cell) one.b = one.a;  // no address within another one's range
+      machine.dispatch(recording, one);
+    }
+    for (int change = 0; change < 6; ++change) {
+      CAPTURE(i, change);
+      machine.host_writes();
+      for (int replay = 0; replay < 3; ++replay) {
+        for (size_t node = 0; node < all.size(); ++node) {
+          if (machine.random() % 3 == 0) continue;
+          machine.move(all[node]);
+          machine.set_addresses(recording, node, all[node]);
+        }
+        recording.replay(machine.queue, soon());
+        machine.expect(all);
+      }
+      machine.queue.wait();
+      REQUIRE(machine.is_as_expected());
+    }
+  }
+  if (before) CHECK(findings() == before);
+}
+
+TEST_CASE("a simulation swaps its two buffers between replays in flight", "[fences][recording]") {
+  using Kind = Operation::Kind;
+  Machine machine(13);
+  const std::optional<uint64_t> before = findings();
+  Operations step{{.kind = Kind::combine, .length = kWords, .value = 3, .out = {1}},
+                  {.kind = Kind::copy, .length = kWords, .out = {2}, .a = {1}},
+                  {.kind = Kind::fill, .length = kPart, .value = 9, .out = {3}}};
+  Recording recording(machine.queue);
+  for (const Operation& one : step) machine.dispatch(recording, one);
+  const auto replay = [&] {
+    recording.replay(machine.queue, soon());
+    machine.expect(step);
+  };
+  const auto swap = [&] {
+    for (size_t node = 0; node < 2; ++node) {
+      for (Slice* const slice : {&step[node].out, &step[node].a, &step[node].b})
+        if (slice->cell < 2) slice->cell = 1 - slice->cell;
+      machine.set_addresses(recording, node, step[node]);
+    }
+  };
+  replay();
+  const std::vector<aql::HeaderFlags> flags = flags_of(recording.plan());
+  CHECK(flags[1].barrier == aql::Barrier::on);
+  for (int i = 0; i < 20; ++i) {
+    swap();
+    replay();
+    CHECK(flags_of(recording.plan()) == flags);
+  }
+  // The copy reads the old values, and needs no order; then the new ones again.
+  step[1].a.cell = step[0].a.cell;
+  machine.set_addresses(recording, 1, step[1]);
+  replay();
+  CHECK(recording.plan()[1].flags.barrier == aql::Barrier::off);
+  step[1].a.cell = step[0].out.cell;
+  machine.set_addresses(recording, 1, step[1]);
+  replay();
+  CHECK(flags_of(recording.plan()) == flags);
+  machine.queue.wait();
+  CHECK(machine.is_as_expected());
   if (before) CHECK(findings() == before);
 }
 

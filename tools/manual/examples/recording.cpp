@@ -1,8 +1,9 @@
-// Records two dispatches once, replays them, and patches an argument between replays.
+// Records dispatches once, replays them, and patches arguments between replays.
 #include <uptempo/kernels/steps.hpp>
 #include <uptempo/uptempo.hpp>
 
 #include <cstdio>
+#include <utility>
 
 using namespace uptempo;
 
@@ -38,6 +39,25 @@ int main() try {
   step.replay(queue).wait();
   //! [replace]
   const bool right = values[0] == 3 * (3 * 399 + 1) + 2 && values[n - 1] == 3 * 399 + 2;
+
+  auto spread = program.kernel<uint32_t*, const uint32_t*>("spread");  // sums of both neighbours
+  PinnedBuffer<uint32_t> buffers[]{{gpu, n}, {gpu, n}};
+  for (uint32_t& value : buffers[0]) value = 1;
+  //! [swap]
+  uint32_t *now = buffers[0].data(), *next = buffers[1].data();
+  Recording turn{queue};
+  Node sums = turn.dispatch(spread, Grid{n}.by(64), next, now).reads(now, n).writes(next, n);
+  Node grown = turn.dispatch(advance, Grid{n}.by(64), next, 1u).reads(next, n).writes(next, n);
+  for (int i = 0; i < 4; ++i) {
+    turn.replay(queue);  // begins when the one before it is complete
+    std::swap(now, next);
+    turn.set<0>(sums, next);  // the declared ranges move with the addresses
+    turn.set<1>(sums, now);
+    turn.set<0>(grown, next);
+  }
+  queue.wait();  // 1 has become 3 (1 + 1) + 1 = 7, then 43, 259 and 1555
+  //! [swap]
+  if (now[0] != 1555 || now[n - 1] != 1555) return 1;
 
   //! [save]
   Bindings memory;

@@ -24,3 +24,8 @@ kernel void reverse(global uint* values) {
   values[i] = copy[255 - i];  // mistake: no barrier(CLK_LOCAL_MEM_FENCE) before it
 }
 //! [race]
+
+kernel void spread(global uint* next, global const uint* now) {
+  const uint i = get_global_id(0), last = get_global_size(0) - 1;
+  next[i] = now[i == 0 ? last : i - 1] + now[i == last ? 0 : i + 1];
+}
