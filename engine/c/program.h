@@ -80,10 +80,10 @@ typedef struct uptempo_kernel_options {
   size_t argument_count;
 } uptempo_kernel_options;
 
-// Returns a kernel: `name` is its symbol, or its name in a C++ source, as "scale<double>(double*,
-// double)", or "scale<double>" if there is one such kernel. Fails for an unknown name (the error
-// lists the known ones), for arguments that differ, and for hidden arguments that the library does
-// not have. Any thread.
+// Returns a kernel. `name` is its symbol, or its name in a C++ source:
+// "scale<double>(double*, double)", or "scale<double>" if there is one such kernel. Fails for an
+// unknown name (the error lists the known ones), for arguments that differ, and for hidden
+// arguments that the library does not have. Any thread.
 UPTEMPO_API uptempo_status uptempo_kernel_create(const uptempo_program* program, const char* name,
                                                  const uptempo_kernel_options* options,
                                                  uptempo_kernel** kernel);

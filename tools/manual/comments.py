@@ -9,7 +9,8 @@ bodies and in namespaces `detail` stay as they are. Lines keep their numbers.
 
   * The first comment of a file is the contract of the class that it names ("Queue: ...", "Runtime
     starts ..."), and is printed on the page of that class. If it names none, it belongs to the only
-    class of the file, or else to the page of the file, which each class of the file refers to.
+    class of the file, or else to the page of the file, which each class of the file refers to. In
+    a header for C it always belongs to the page of the file.
   * Indented lines are code. They become @code, or @verbatim if nothing in them looks like code.
   * A label that opens a line ("Thread safety: ...") opens a paragraph, in bold.
   * All other text is plain: characters that mean something to Doxygen are escaped, except in
@@ -55,7 +56,7 @@ def definition(text):
     if namespace:
         return "namespace", "namespace", namespace.group(1)
     if re.search(r'extern\s*"C"\s*$', text):
-        return "namespace", "namespace", ""
+        return "namespace", "extern", ""
     found = DEFINITION.search(text)
     if found and "=" not in text and not re.search(r"\)\s*(const|noexcept|\s)*$", text):
         keyword = found.group(1).split()[0]
@@ -87,7 +88,7 @@ def parse(text):
             if opened == "class" and shown and scope == "namespace" and keyword != "union":
                 name = "::".join([each[1] for each in scopes if each[1]] + [name])
                 types.append(Type(keyword, name, COMMENTED.search(text[since:at]) is not None))
-            is_hidden = opened == "namespace" and (name.split("::")[-1] == "detail" or not name)
+            is_hidden = keyword == "namespace" and (name.split("::")[-1] == "detail" or not name)
             scopes.append([opened, name, not is_hidden and keyword != "class"])
             since = found.end()
         elif token == "}":
@@ -109,7 +110,7 @@ LABEL = re.compile(r"([A-Z][A-Za-z, -]{1,30}:)( |$)")
 
 
 # Comments at these are not for the manual's reader.
-UNDESCRIBED = re.compile(r"(}|namespace|friend|static_assert|#include|private:)")
+UNDESCRIBED = re.compile(r"(}|namespace|friend|static_assert|#include|#ifdef|private:)")
 
 
 def escaped(text):
@@ -230,7 +231,7 @@ def documented(text, name):
             lines[comment.line] = lines[comment.line][:comment.column] + opens + space + plain
         if first.line != 0:
             continue
-        subject = opening(first.text, types)
+        subject = opening(first.text, types) if name.endswith(".hpp") else None
         if subject and subject.has_comment:  # which is the brief description
             lines[0] = lines[0].replace("///", "/// @details", 1)
         if subject:

@@ -9,8 +9,8 @@ sys.path.insert(0, sys.argv.pop(1))
 import comments  # noqa: E402
 
 
-def filtered(*lines):
-    return comments.documented("\n".join(lines), "uptempo/a.hpp").split("\n")
+def filtered(*lines, name="uptempo/a.hpp"):
+    return comments.documented("\n".join(lines), name).split("\n")
 
 
 class Comments(unittest.TestCase):
@@ -34,6 +34,14 @@ class Comments(unittest.TestCase):
 
     def test_the_first_comment_of_a_file_of_functions_is_the_file_s(self):
         self.assertEqual(filtered("// Functions.", "#pragma once", "int f();")[1], "/// @file")
+
+    def test_a_header_for_c_is_documentation_within_extern_c(self):
+        lines = ["// Parts.", "#ifndef A_H", "#define A_H", "#ifdef __cplusplus", 'extern "C" {', "#endif", "// Waits.", "int wait_for(int a);",
+                 "typedef struct a {", "  int size;  // bytes", "} a;", "#endif"]
+        found = filtered(*lines, name="uptempo/a.h")
+        self.assertEqual(found[:2], ["/// Parts.", "/// @file"])
+        self.assertIn("/// Waits.", found)
+        self.assertIn("  int size;  ///< bytes", found)
 
     def test_lines_keep_their_numbers(self):
         lines = ["// A: is.", "//", "//   A a;", "//   a.b();", "//", "// Cost: none.", "#pragma once", "class A {", "  int b;  // one", "};"]
