@@ -342,7 +342,7 @@ TEST_CASE("remedies for Uptempo name its functions, and no packet") {
   for (const char* const part : {".reads()", ".writes()", ".after()", "fill(int*) and late.kd"})
     CHECK(contains(same_queue, part));
   const std::string streams = remedy(unordered(kFill, kSum), kUptempo);
-  CHECK(contains(streams, "call record() on the Stream of fill(int*) after it and wait()"));
+  CHECK(contains(streams, "call record() on the Stream of fill(int*) after it and after()"));
   CHECK(contains(streams, "complete_with"));
   CHECK(contains(remedy(unordered(kFill, kCopy), kUptempo), "Stream::copy()"));
   const Finding stale = finding(Finding::Class::stale, kFill, late);

@@ -109,7 +109,7 @@ std::string order_with_hip(const Task& first, const Task& second, const Names& n
 
 std::string order_with_uptempo(const Task& first, const Task& second, const Names& name_of) {
   const std::string streams = "call record() on the Stream of " + name_of(first) +
-                              " after it and wait() with that Event on the Stream of " +
+                              " after it and after() with that Event on the Stream of " +
                               name_of(second) + " before it";
   if (second.kind == Kind::copy)
     return "copy with Stream::copy() after " + name_of(first) +
