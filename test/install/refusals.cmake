@@ -17,6 +17,7 @@ run_refused(COMMAND ${configure_refusals} -DCASE=like_targets EXPECT "targets 'm
 run_refused(COMMAND ${configure_refusals} -DCASE=no_hip
             EXPECT "calls_host\\.hip needs HIP's headers, and UPTEMPO_HIP_ROOT, [^ ]*refusals/other, has no include/hip")
 run_refused(COMMAND ${configure_refusals} -DCASE=other_directory EXPECT "call it in the directory that adds the target")
+run_refused(COMMAND ${configure_refusals} -DCASE=without_cxx EXPECT "add CXX to the LANGUAGES of project")
 
 run(${configure_refusals} -DCASE=)
 set(build_refusals ${CMAKE_COMMAND} --build ${place}/refusals --target)

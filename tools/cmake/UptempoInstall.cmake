@@ -86,7 +86,7 @@ function(uptempo_install_package)
   endif()
   uptempo_pkg_config(uptempo-aql DESCRIPTION "AQL packets and rings" CFLAGS ${hsa_flags} LIBS -luptempo_aql ${hsa_libs})
   uptempo_pkg_config(uptempo DESCRIPTION "${PROJECT_DESCRIPTION}" REQUIRES uptempo-aql fmt libzstd
-    LIBS -luptempo_engine -luptempo_kernels -ldl -pthread)
+    LIBS -luptempo_engine -luptempo_kernels -lstdc++ -ldl -pthread)  # libstdc++: for programs in C
   if(shared IN_LIST UPTEMPO_COMPONENTS)
     uptempo_pkg_config(uptempo-shared DESCRIPTION "${PROJECT_DESCRIPTION}, the C interface" LIBS -luptempo)
   endif()
