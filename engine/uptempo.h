@@ -10,8 +10,8 @@
 //       uptempo_queue_create(gpu, NULL, &queue) != UPTEMPO_OK)
 //     fprintf(stderr, "%s\n", uptempo_error()->message);
 //
-// samples/c/first_batch.c is a whole program. Each function calls the C++ class that its header
-// names; that class's header (engine/) has the details.
+// Link the CMake target uptempo::shared, or what `pkg-config uptempo-shared` names. Each function
+// calls the C++ class that its header names; that class's header has the details.
 //
 // Results: a function that can fail returns a uptempo_status, and its results by its last
 // parameters. On failure a handle that it would have returned is NULL, and nothing has changed
@@ -35,8 +35,8 @@
 // that the function's comment names.
 //
 // Time limits: nanoseconds. 0 tries without waiting; UPTEMPO_NO_LIMIT waits for as long as it
-// takes. A call that finds nothing in time returns UPTEMPO_NOT_READY, or the error of the exhausted
-// resource, as its comment says.
+// takes. A call that finds nothing in time returns UPTEMPO_NOT_READY, which leaves uptempo_error()
+// as it was, or the error of the exhausted resource, as its comment says.
 //
 // Threads: "any thread" means at the same time, too. "one owner" means one thread at a time.
 // A thread inside of a call must not be cancelled (pthread_cancel).
