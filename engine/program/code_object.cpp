@@ -294,7 +294,9 @@ CodeObject select_code_object(std::span<const std::byte> input, const Loader& lo
        .call = "Program",
        .asked = fmt::format("a code object for {}", to_string(agent)),
        .found = fmt::format("none that fits: {}", rejected),
-       .remedy = fmt::format("build the kernels with GPU_TARGETS containing {}", agent.processor)});
+       .remedy = fmt::format("build the kernels with GPU_TARGETS containing {0}, or for hipcc "
+                             "--offload-arch={0}",
+                             agent.processor)});
 }
 
 std::span<const std::byte> metadata_note(const CodeObject& object) {

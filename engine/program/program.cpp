@@ -282,9 +282,10 @@ void require_geometry(const KernelInfo& kernel, const Grid& grid) {
     work_items *= group[d];
   }
   if (work_items > kernel.max_workgroup_size) {
-    refuse(fmt::format("workgroups of {} work-items, but the limit is {}", work_items,
-                       kernel.max_workgroup_size),
-           "make workgroups smaller, or compile the kernel for larger ones");
+    refuse(
+        fmt::format("workgroups of {} work-items, but the limit is {}", work_items,
+                    kernel.max_workgroup_size),
+        "make workgroups smaller, or compile the kernel for larger ones, up to the agent's limit");
   }
   detail::require_group_segment(kernel, grid.lds_bytes,
                                 uint64_t{kernel.group_segment_size} + grid.lds_bytes);
