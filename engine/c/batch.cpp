@@ -6,6 +6,7 @@
 
 #include <uptempo/c/call.hpp>
 #include <uptempo/c/declaration.hpp>
+#include <uptempo/c/options.hpp>
 #include <uptempo/c/queue_handle.hpp>
 #include <uptempo/dispatch/batch_submitter.hpp>
 
@@ -59,14 +60,6 @@ namespace {
 static_assert(static_cast<int>(aql::FenceScope::none) == UPTEMPO_SCOPE_NONE &&
               static_cast<int>(aql::FenceScope::agent) == UPTEMPO_SCOPE_AGENT &&
               static_cast<int>(aql::FenceScope::system) == UPTEMPO_SCOPE_SYSTEM);
-
-BatchOptions batch_options_of(const uptempo_batch_options& given) {
-  const BatchOptions defaults;
-  return {.timing = enum_of(given.timing, Timing::each, "options.timing"),
-          .fences = enum_of(given.fences, FencePolicy::system_everywhere, "options.fences"),
-          .chunking = chunking_of(given.lead, given.chunk, defaults.chunking),
-          .patience = or_default(given.patience_ns, defaults.patience)};
-}
 
 // uptempo_batch_dispatch() of valid handles and a complete grid. One function for each form of
 // arguments: each is a straight line, whose values stay in registers.

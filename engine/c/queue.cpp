@@ -3,26 +3,11 @@
 #include <atomic>
 
 #include <uptempo/c/call.hpp>
+#include <uptempo/c/options.hpp>
 #include <uptempo/c/queue_handle.hpp>
 
 using namespace uptempo;
 using namespace uptempo::c;
-
-namespace uptempo::c {
-
-QueueOptions queue_options_of(const uptempo_queue_options& given) {
-  const QueueOptions defaults;
-  return {.packets = or_default(given.packets, defaults.packets),
-          .publications = or_default(given.publications, defaults.publications),
-          .timing_signals = or_default(given.timing_signals, defaults.timing_signals),
-          .kernarg_bytes = or_default(given.kernarg_bytes, defaults.kernarg_bytes),
-          .kernarg_slab_bytes = or_default(given.kernarg_slab_bytes, defaults.kernarg_slab_bytes),
-          .kernargs = enum_of(given.kernargs, KernargPlacement::automatic, "options.kernargs"),
-          .drain_timeout = or_default(given.drain_timeout_ns, defaults.drain_timeout),
-          .access = enum_of(given.access, RingAccessMode::hsa_calls, "options.access")};
-}
-
-}  // namespace uptempo::c
 
 namespace {
 

@@ -21,16 +21,3 @@ struct uptempo_queue : uptempo::c::Handle<uptempo::c::Kind::queue> {
   const bool is_borrowed = false;
   uptempo::Queue queue;
 };
-
-namespace uptempo::c {
-
-// Throws Error for a number that no enum has.
-QueueOptions queue_options_of(const uptempo_queue_options& given);
-
-// 0: the default.
-inline aql::Chunking chunking_of(uint32_t lead, uint32_t chunk,
-                                 const aql::Chunking& defaults) noexcept {
-  return {.lead = or_default(lead, defaults.lead), .chunk = or_default(chunk, defaults.chunk)};
-}
-
-}  // namespace uptempo::c

@@ -6,6 +6,7 @@
 
 #include <uptempo/c/call.hpp>
 #include <uptempo/c/declaration.hpp>
+#include <uptempo/c/options.hpp>
 #include <uptempo/c/queue_handle.hpp>
 #include <uptempo/recording/recording.hpp>
 #include <uptempo/recording/recording_file.hpp>
@@ -19,16 +20,6 @@ struct uptempo_recording : Handle<Kind::recording> {
 };
 
 namespace {
-
-RecordingOptions recording_options_of(const uptempo_recording_options& given) {
-  const RecordingOptions defaults;
-  return {.fences = enum_of(given.fences, FencePolicy::system_everywhere, "options.fences"),
-          .timing = enum_of(given.timing, Timing::each, "options.timing"),
-          .chunking = chunking_of(given.lead, given.chunk, defaults.chunking),
-          .spare_kernarg_bytes =
-              or_default<size_t>(given.spare_kernarg_bytes, defaults.spare_kernarg_bytes),
-          .patience = or_default(given.patience_ns, defaults.patience)};
-}
 
 Bindings bindings_of(const uptempo_binding* given, size_t count, std::string_view parameter) {
   Bindings bindings;

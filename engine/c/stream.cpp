@@ -7,6 +7,7 @@
 
 #include <uptempo/c/call.hpp>
 #include <uptempo/c/memory_handle.hpp>
+#include <uptempo/c/options.hpp>
 #include <uptempo/c/queue_handle.hpp>
 #include <uptempo/stream/stream.hpp>
 #include <uptempo/stream/streams.hpp>
@@ -31,51 +32,6 @@ struct uptempo_event : Handle<Kind::event> {
 };
 
 namespace {
-
-size_t limit_of(uint64_t given, size_t fallback) {
-  return given == UPTEMPO_ZERO_BYTES ? 0 : or_default<size_t>(given, fallback);
-}
-
-StreamsOptions streams_options_of(const uptempo_streams_options& given) {
-  const StreamsOptions defaults;
-  const CopyLimits& copies = defaults.copies;
-  return {.hardware_queues = or_default(given.hardware_queues, defaults.hardware_queues),
-          .own_queues = or_default(given.own_queues, defaults.own_queues),
-          .copies = {.host_bytes = limit_of(given.host_bytes, copies.host_bytes),
-                     .kernel_bytes = limit_of(given.kernel_bytes, copies.kernel_bytes),
-                     .stage_bytes = limit_of(given.stage_bytes, copies.stage_bytes),
-                     .staging_bytes = limit_of(given.staging_bytes, copies.staging_bytes),
-                     .piece_bytes = limit_of(given.staging_piece_bytes, copies.piece_bytes),
-                     .engine_copies = or_default(given.engine_copies, copies.engine_copies)},
-          .choose_engines = given.rocr_chooses_engines == 0,
-          .queue = queue_options_of(options_of(given.queue, "options.queue")),
-          .epoch_packets = or_default(given.epoch_packets, defaults.epoch_packets),
-          .system_acquires = given.system_acquires != 0,
-          .patience = or_default(given.patience_ns, defaults.patience)};
-}
-
-StreamOptions stream_options_of(const uptempo_stream_options& given) {
-  StreamOptions options;
-  switch (given.priority) {
-    case UPTEMPO_PRIORITY_LOW:
-      options.priority = StreamPriority::low;
-      break;
-    case UPTEMPO_PRIORITY_NORMAL:
-      break;
-    case UPTEMPO_PRIORITY_HIGH:
-      options.priority = StreamPriority::high;
-      break;
-    default:
-      refuse_parameter("options.priority",
-                       fmt::format("it is {}", static_cast<int>(given.priority)),
-                       "use a constant of uptempo_priority");
-  }
-  if (given.cu_mask_words != 0) {
-    (void)place(given.cu_mask, "options.cu_mask");
-    options.cu_mask.assign(given.cu_mask, given.cu_mask + given.cu_mask_words);
-  }
-  return options;
-}
 
 CopyPath path_of(uptempo_path given) { return enum_of(given, CopyPath::host, "path"); }
 
