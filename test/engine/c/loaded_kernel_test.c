@@ -119,6 +119,31 @@ void loaded_kernel_cases(void) {
     OK(uptempo_kernel_destroy(kernels[i]));
   }
 
+  // Limits of geometry, which a dispatch compares with its grid.
+  uptempo_loaded_kernel limited = by_hand;
+  limited.max_workgroup_size = 32;
+  OK(uptempo_kernel_from_object(gpu, &limited, &kernels[0]));
+  uptempo_kernel_info limits = {.size = sizeof limits};
+  OK(uptempo_kernel_get_info(kernels[0], &limits));
+  CHECK(limits.max_workgroup_size == 32 && limits.whole_workgroups == 0);
+  const iota_arguments last = {out, 0, 0};
+  FAILS(uptempo_batch_dispatch(batch, kernels[0], &grid, uptempo_packed(&last, sizeof last)),
+        ARGUMENT, "workgroups of 64 work-items, but the limit is 32");
+  OK(uptempo_kernel_destroy(kernels[0]));
+  limited = by_hand;
+  limited.required_workgroup_size[0] = 16;
+  limited.required_workgroup_size[1] = limited.required_workgroup_size[2] = 1;
+  limited.whole_workgroups = 1;
+  OK(uptempo_kernel_from_object(gpu, &limited, &kernels[0]));
+  OK(uptempo_kernel_get_info(kernels[0], &limits));
+  CHECK(limits.required_workgroup_size[0] == 16 && limits.whole_workgroups == 1);
+  FAILS(uptempo_batch_dispatch(batch, kernels[0], &grid, uptempo_packed(&last, sizeof last)),
+        ARGUMENT, "16 x 1 x 1");
+  const uptempo_grid partial = uptempo_grid_of(40, 16);
+  FAILS(uptempo_batch_dispatch(batch, kernels[0], &partial, uptempo_packed(&last, sizeof last)),
+        ARGUMENT, "has 8 of 16 work-items");
+  OK(uptempo_kernel_destroy(kernels[0]));
+
   by_hand.group_bytes += 64;
   FAILS(uptempo_kernel_from_object(gpu, &by_hand, &kernels[0]), PROGRAM, "group memory");
   CHECK(kernels[0] == NULL);
