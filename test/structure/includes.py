@@ -4,9 +4,9 @@
   test/structure/includes.py [ROOT]
 
 A header of aql or engine has one name: <uptempo/aql/packet.hpp> is aql/packet.hpp,
-<uptempo/dispatch/queue.hpp> is engine/dispatch/queue.hpp, and <uptempo/kernels/basics.hpp> is made
-from kernels/basics.cl. No other include may name it, since a user's own folders engine/, aql/ and
-kernels/ may be first on the include path.
+<uptempo/dispatch/queue.hpp> is engine/dispatch/queue.hpp, <uptempo/vgpu/query.h> is
+tools/vgpu/query.h, and <uptempo/kernels/basics.hpp> is made from kernels/basics.cl. No other include
+may name it, since a user's own folders engine/, aql/ and kernels/ may be first on the include path.
 
 Rooms are layers: a room includes itself and the rooms before it; its sub-folders come before it.
   aql          includes nothing else of the tree
@@ -34,6 +34,7 @@ ENGINE = ["runtime", "memory", "program", "topology", "fences", "completion", "d
 VGPU = ["device", "gfx9", "cp", "kfd", "interpose"]
 VGPU_SHARED = ("aql/printable.hpp", "aql/write_all.hpp", "tools/support/option_text.hpp",
                "tools/support/preload_target.hpp", "tools/support/rocr_tables.hpp")
+QUERY = "tools/vgpu/query.h"
 SOURCES = {".hpp", ".cpp", ".h", ".inc", ".hip"}
 
 
@@ -50,14 +51,16 @@ def in_tree(written):
     name = written[1:-1]
     if not name.startswith("uptempo/"):
         return name
+    if name == "uptempo/vgpu/query.h":
+        return QUERY
     return name[8:] if name.startswith(("uptempo/aql/", "uptempo/kernels/")) else "engine/" + name[8:]
 
 
 def why_misnamed(written, target):
     """Why an include that is written so and means the file `target`, or None, has a wrong name; or None."""
-    if not (target or in_tree(written)).startswith(("aql/", "engine/", "kernels/")) or written.startswith("<uptempo/"):
+    if not (target or in_tree(written)).startswith(("aql/", "engine/", "kernels/", QUERY)) or written.startswith("<uptempo/"):
         return None
-    return "headers of aql, engine and kernels are included as <uptempo/...>"
+    return "headers of aql, engine and kernels, and query.h, are included as <uptempo/...>"
 
 
 def room_of(name, rooms):
@@ -91,7 +94,7 @@ def why_wrong(source, target):
         if mine >= 0 and other > mine:
             return f"tools/vgpu/{VGPU[mine]} comes before tools/vgpu/{VGPU[other]}"
     outside = source.startswith(("samples/", "tools/", "engine/")) and not source.startswith(("tools/vgpu/", "tools/bench/vgpu/"))
-    if outside and target.startswith("tools/vgpu/") and target not in ("tools/vgpu/launch.hpp", "tools/vgpu/query.h"):
+    if outside and target.startswith("tools/vgpu/") and target not in ("tools/vgpu/launch.hpp", QUERY):
         return "others include only launch.hpp and query.h of tools/vgpu"
     return None
 

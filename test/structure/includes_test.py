@@ -85,8 +85,12 @@ class Includes(unittest.TestCase):
         for name in ('"aql/a.hpp"', "<aql/a.hpp>", '"engine/memory/a.hpp"', "<kernels/a.hpp>", '"kernels/a.hpp"', '"uptempo/memory/a.hpp"'):
             found = self.wrong({**files, "test/a.cpp": f"#include {name}\n"})
             self.assertEqual(len(found), 1, name)
-            self.assertIn(f"test/a.cpp:1: includes {name}: headers of aql, engine and kernels are included as", found[0])
+            self.assertIn(f"test/a.cpp:1: includes {name}: headers of aql, engine and kernels, and query.h, are included as", found[0])
         self.assertEqual(len(self.wrong({**files, "engine/memory/a.cpp": '#include "a.hpp"\n'})), 1)
+        query = {"tools/vgpu/query.h": ""}
+        self.assertEqual(self.wrong({**query, "tools/a/a.cpp": "#include <uptempo/vgpu/query.h>\n"}), [])
+        for source, name in (("tools/a/a.cpp", "tools/vgpu/query.h"), ("test/vgpu/a.cpp", "query.h")):
+            self.assertEqual(len(self.wrong({**query, source: f'#include "{name}"\n'})), 1, name)
 
     def test_samples_and_tools_use_public_headers_only(self):
         self.assertEqual(self.wrong({**self.PUBLIC, "samples/a.cpp": "#include <uptempo/dispatch/a.hpp>\n"}), [])

@@ -11,10 +11,10 @@
 #include <string>
 #include <tuple>
 
+#include <uptempo/vgpu/query.h>
 #include <uptempo/completion/timeline.hpp>
 #include <uptempo/runtime/amd_extension.hpp>
 #include <uptempo/runtime/session.hpp>
-#include "tools/vgpu/query.h"
 
 namespace uptempo::test {
 

@@ -53,11 +53,13 @@ get_filename_component(UPTEMPO_ROOT_DIR ${CMAKE_CURRENT_LIST_DIR}/../.. ABSOLUTE
 set(UPTEMPO_ROOT_DIR ${UPTEMPO_ROOT_DIR} CACHE INTERNAL "Root of Uptempo's tree")
 
 # The include root has the names of an installation: <uptempo/dispatch/queue.hpp> is
-# engine/dispatch/queue.hpp, and <uptempo/aql/packet.hpp> is aql/packet.hpp. It consists of links,
-# so that dependencies of a build are the files of the tree.
-set(UPTEMPO_INCLUDE_DIR ${PROJECT_BINARY_DIR}/include CACHE INTERNAL "Holds uptempo/, the links to engine/ and aql/")
+# engine/dispatch/queue.hpp, <uptempo/aql/packet.hpp> is aql/packet.hpp, and <uptempo/vgpu/query.h>
+# is tools/vgpu/query.h. It consists of links, so that dependencies of a build are the files of the
+# tree.
+set(UPTEMPO_INCLUDE_DIR ${PROJECT_BINARY_DIR}/include CACHE INTERNAL "Holds uptempo/, the links to engine/, aql/ and query.h")
 file(REMOVE_RECURSE ${UPTEMPO_INCLUDE_DIR}/uptempo)
-file(MAKE_DIRECTORY ${UPTEMPO_INCLUDE_DIR}/uptempo)
+file(MAKE_DIRECTORY ${UPTEMPO_INCLUDE_DIR}/uptempo/vgpu)
+file(CREATE_LINK ${UPTEMPO_ROOT_DIR}/tools/vgpu/query.h ${UPTEMPO_INCLUDE_DIR}/uptempo/vgpu/query.h SYMBOLIC)
 file(GLOB _entries CONFIGURE_DEPENDS ${UPTEMPO_ROOT_DIR}/engine/*)
 foreach(_entry IN LISTS _entries ITEMS ${UPTEMPO_ROOT_DIR}/aql)
   if(IS_DIRECTORY ${_entry} OR _entry MATCHES "\\.(h|hpp)$")

@@ -8,12 +8,12 @@
 #include <string>
 #include <vector>
 
+#include <uptempo/vgpu/query.h>
 #include "tools/fence_scope/experiment.hpp"
 #include "tools/fence_scope/run/bench.hpp"
 #include "tools/fence_scope/run/profile.hpp"
 #include "tools/fence_scope/verdict/judge.hpp"
 #include "tools/support/device.hpp"
-#include "tools/vgpu/query.h"
 
 namespace uptempo::fence_scope {
 

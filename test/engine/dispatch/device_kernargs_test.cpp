@@ -14,10 +14,10 @@
 #include <thread>
 #include <vector>
 
+#include <uptempo/vgpu/query.h>
 #include <uptempo/memory/kernarg_memory.hpp>
 #include "test/support/catch.hpp"
 #include "test/support/on_device.hpp"
-#include "tools/vgpu/query.h"
 
 using namespace uptempo;
 

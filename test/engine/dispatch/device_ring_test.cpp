@@ -17,10 +17,10 @@
 #include <thread>
 #include <vector>
 
+#include <uptempo/vgpu/query.h>
 #include <uptempo/runtime/amd_extension.hpp>
 #include "test/support/catch.hpp"
 #include "test/support/on_device.hpp"
-#include "tools/vgpu/query.h"
 
 using namespace uptempo;
 

@@ -17,12 +17,12 @@
 #include <utility>
 #include <vector>
 
+#include <uptempo/vgpu/query.h>
 #include <uptempo/uptempo.hpp>
 #include "test/engine/faults/inherited.hpp"
 #include "test/engine/faults/packets.hpp"
 #include "test/engine/faults/rocr_events.hpp"
 #include "test/support/holdings.hpp"
-#include "tools/vgpu/query.h"
 
 namespace uptempo::faults {
 namespace {

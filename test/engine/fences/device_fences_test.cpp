@@ -17,9 +17,9 @@
 #include <string>
 #include <vector>
 
+#include <uptempo/vgpu/query.h>
 #include "test/support/catch.hpp"
 #include "test/support/on_device.hpp"
-#include "tools/vgpu/query.h"
 
 using namespace uptempo;
 

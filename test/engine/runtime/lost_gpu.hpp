@@ -11,10 +11,10 @@
 #include <cstdint>
 #include <string>
 
+#include <uptempo/vgpu/query.h>
 #include "test/support/catch.hpp"
 #include "test/support/errors.hpp"
 #include "test/support/eventually.hpp"
-#include "tools/vgpu/query.h"
 
 namespace uptempo::test {
 

@@ -19,11 +19,11 @@
 #include <thread>
 #include <vector>
 
+#include <uptempo/vgpu/query.h>
 #include "test/support/catch.hpp"
 #include "test/support/errors.hpp"
 #include "test/support/on_device.hpp"
 #include "test/support/profilers/report.hpp"
-#include "tools/vgpu/query.h"
 
 using namespace uptempo;
 

@@ -7,10 +7,10 @@
 #include <deque>
 #include <optional>
 
+#include <uptempo/vgpu/query.h>
 #include "test/support/catch.hpp"
 #include "test/support/holdings.hpp"
 #include "test/support/on_device.hpp"
-#include "tools/vgpu/query.h"
 
 using namespace uptempo;
 

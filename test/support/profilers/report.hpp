@@ -23,7 +23,7 @@
 #include <string>
 #include <vector>
 
-#include "tools/vgpu/query.h"
+#include <uptempo/vgpu/query.h>
 
 namespace uptempo::test {
 

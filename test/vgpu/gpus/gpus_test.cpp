@@ -19,8 +19,8 @@
 #include <string>
 #include <vector>
 
+#include <uptempo/vgpu/query.h>
 #include "incoherent/device.hpp"
-#include "query.h"
 #include "test/support/catch.hpp"
 
 namespace uptempo::vgpu::test {

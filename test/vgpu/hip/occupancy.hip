@@ -7,8 +7,8 @@
 #include <regex>
 #include <string>
 
+#include <uptempo/vgpu/query.h>
 #include "check.hpp"
-#include "query.h"
 
 struct Meeting {
   unsigned arrived;

@@ -7,7 +7,7 @@
 
 #include <cstdio>
 
-#include "query.h"
+#include <uptempo/vgpu/query.h>
 
 namespace uptempo::vgpu::test {
 

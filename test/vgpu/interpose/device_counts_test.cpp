@@ -1,6 +1,6 @@
 // The counters that a program reads about its packets, over the unmodified runtime. Also runs with
 // --incoherent, where cache lines count.
-#include "query.h"
+#include <uptempo/vgpu/query.h>
 
 #include <dlfcn.h>
 #include <hsa/hsa.h>

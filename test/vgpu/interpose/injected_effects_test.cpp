@@ -8,7 +8,7 @@
 #include <bit>
 #include <cstdint>
 
-#include "query.h"
+#include <uptempo/vgpu/query.h>
 #include "test/support/catch.hpp"
 
 namespace {

@@ -1,6 +1,6 @@
 // Queue numbers in traces, over the unmodified runtime, which creates queues of its own in between.
 // Runs with a trace.
-#include "query.h"
+#include <uptempo/vgpu/query.h>
 
 #include <dlfcn.h>
 #include <hsa/hsa.h>

@@ -9,7 +9,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "query.h"
+#include <uptempo/vgpu/query.h>
 #include "test/support/catch.hpp"
 
 namespace uptempo::vgpu {

@@ -21,8 +21,8 @@
 #include <utility>
 #include <vector>
 
+#include <uptempo/vgpu/query.h>
 #include "incoherent/device.hpp"
-#include "query.h"
 #include "test/support/catch.hpp"
 #include "test/support/eventually.hpp"
 #include "test/support/text.hpp"

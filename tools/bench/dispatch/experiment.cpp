@@ -9,8 +9,8 @@
 #include <stdexcept>
 #include <tuple>
 
+#include <uptempo/vgpu/query.h>
 #include "tools/support/program.hpp"
-#include "tools/vgpu/query.h"
 
 namespace uptempo::bench {
 namespace {

@@ -11,10 +11,10 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
+#include <uptempo/vgpu/query.h>
 #include "tools/support/command.hpp"
 #include "tools/support/interrupt.hpp"
 #include "tools/vgpu/launch.hpp"
-#include "tools/vgpu/query.h"
 
 namespace uptempo::fence_scope {
 namespace {

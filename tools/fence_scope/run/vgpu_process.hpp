@@ -14,9 +14,9 @@
 #include <string>
 #include <vector>
 
+#include <uptempo/vgpu/query.h>
 #include "tools/fence_scope/run/bench.hpp"
 #include "tools/fence_scope/sequence/case_message.hpp"
-#include "tools/vgpu/query.h"
 
 namespace uptempo::fence_scope {
 

@@ -36,7 +36,7 @@ struct Finding {
 // Where the packets of one or several runs of a bench were published.
 struct Placement {
   std::array<std::optional<uint32_t>, 2>
-      queues{};  // the device's queue numbers (tools/vgpu/query.h)
+      queues{};  // the device's queue numbers (uptempo/vgpu/query.h)
   std::vector<Bench::Packet> packets{};
   std::function<std::optional<Bench::Place>(uint64_t address)> place_of;
 };

@@ -1,5 +1,5 @@
 // The functions of query.h.
-#include "query.h"
+#include <uptempo/vgpu/query.h>
 
 #include <optional>
 

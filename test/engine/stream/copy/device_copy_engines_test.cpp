@@ -10,11 +10,11 @@
 #include <uptempo/uptempo.hpp>
 #include <vector>
 
+#include <uptempo/vgpu/query.h>
 #include "test/support/catch.hpp"
 #include "test/support/environment.hpp"
 #include "test/support/on_device.hpp"
 #include "test/support/text.hpp"
-#include "tools/vgpu/query.h"
 
 using namespace uptempo;
 using namespace uptempo::test;

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <span>
 
+#include <uptempo/vgpu/query.h>
 #include <uptempo/kernels/basics.hpp>
 #include <uptempo/runtime/error.hpp>
 #include <uptempo/runtime/runtime.hpp>
@@ -22,7 +23,6 @@
 #include "tools/fence_scope/sequence/workloads.hpp"
 #include "tools/fence_scope/trace/run_trace.hpp"
 #include "tools/support/command.hpp"
-#include "tools/vgpu/query.h"
 
 using namespace uptempo;
 using namespace uptempo::fence_scope;

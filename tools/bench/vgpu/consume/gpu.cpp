@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "tools/vgpu/query.h"
+#include <uptempo/vgpu/query.h>
 
 namespace uptempo::vgpu::consume {
 namespace {
