@@ -5,6 +5,10 @@
 #       Sets warnings (errors with UPTEMPO_WERROR), C++20 and the sanitizers of UPTEMPO_SANITIZE.
 #       Includes are <uptempo/...> for headers of engine/ and aql/, and relative to the root of the
 #       tree for others.
+#   uptempo_subprojects()
+#       For subdirectories that are also projects of their own, which look for the package uptempo:
+#       sets these options for all targets of the calling directory and of those below it, and lets
+#       find_package(uptempo) find this build's targets.
 #   uptempo_executable(<target> <source>...)
 #       Calls add_executable and uptempo_target. The program goes to bin/.
 #   uptempo_c_executable(<target> <source>...)
@@ -80,24 +84,36 @@ set(UPTEMPO_COMPILER_MEMORY
     $<$<CXX_COMPILER_ID:GNU>:--param=ggc-min-expand=1000>
     $<$<CXX_COMPILER_ID:GNU>:--param=ggc-min-heapsize=500000>)
 
-function(uptempo_target target)
-  target_compile_features(${target} PUBLIC cxx_std_20)
-  target_include_directories(${target} PRIVATE ${UPTEMPO_INCLUDE_DIR} ${UPTEMPO_ROOT_DIR})
-  # GCC's -Wconversion leaves sign conversions out of C++; clang's does not.
-  # GCC 12 reports an impossible overlap inside std::string's operator+ (GCC bug 105651).
-  target_compile_options(${target} PRIVATE -Wall -Wextra -Wconversion -Wshadow
+# GCC's -Wconversion leaves sign conversions out of C++; clang's does not.
+# GCC 12 reports an impossible overlap inside std::string's operator+ (GCC bug 105651).
+set(UPTEMPO_COMPILE_OPTIONS -Wall -Wextra -Wconversion -Wshadow
     $<$<AND:$<CXX_COMPILER_ID:GNU>,$<VERSION_LESS:$<CXX_COMPILER_VERSION>,13>>:-Wno-restrict>
     $<$<CXX_COMPILER_ID:Clang>:-Wno-sign-conversion>
     ${UPTEMPO_UNITY_WARNINGS} ${UPTEMPO_COMPILER_MEMORY})
-  if(UPTEMPO_WERROR)
-    target_compile_options(${target} PRIVATE -Werror)
-  endif()
-  if(UPTEMPO_SANITIZE)
-    list(JOIN UPTEMPO_SANITIZE "," sanitizers)
-    target_compile_options(${target} PRIVATE -fsanitize=${sanitizers} -fno-omit-frame-pointer -fno-sanitize-recover=all)
-    target_link_options(${target} PUBLIC -fsanitize=${sanitizers})
-  endif()
+if(UPTEMPO_WERROR)
+  list(APPEND UPTEMPO_COMPILE_OPTIONS -Werror)
+endif()
+set(UPTEMPO_LINK_OPTIONS "")
+if(UPTEMPO_SANITIZE)
+  list(JOIN UPTEMPO_SANITIZE "," _sanitizers)
+  list(APPEND UPTEMPO_COMPILE_OPTIONS -fsanitize=${_sanitizers} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  set(UPTEMPO_LINK_OPTIONS -fsanitize=${_sanitizers})
+endif()
+
+function(uptempo_target target)
+  target_compile_features(${target} PUBLIC cxx_std_20)
+  target_include_directories(${target} PRIVATE ${UPTEMPO_INCLUDE_DIR} ${UPTEMPO_ROOT_DIR})
+  target_compile_options(${target} PRIVATE ${UPTEMPO_COMPILE_OPTIONS})
+  target_link_options(${target} PUBLIC ${UPTEMPO_LINK_OPTIONS})
 endfunction()
+
+# A macro, since find_package looks at the caller's variable.
+macro(uptempo_subprojects)
+  add_compile_options(${UPTEMPO_COMPILE_OPTIONS} $<$<COMPILE_LANGUAGE:C>:-Wpedantic>)
+  add_link_options(${UPTEMPO_LINK_OPTIONS})
+  file(WRITE ${CMAKE_BINARY_DIR}/package/uptempoConfig.cmake "")
+  set(uptempo_DIR ${CMAKE_BINARY_DIR}/package)
+endmacro()
 
 function(uptempo_executable target)
   add_executable(${target} ${ARGN})
