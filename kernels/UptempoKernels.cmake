@@ -19,6 +19,11 @@ C++ file writes the bundle around the code objects, so no bundler is needed, and
 nor an assembler language. The target property UPTEMPO_KERNEL_HEADERS lists the generated headers,
 for install().
 
+  uptempo_gpu_targets(<variable>)
+
+sets the variable to the target IDs that GPU_TARGETS stands for, for other compilers of device code
+such as hipcc.
+
 Files with the same name, such as a.cl and other/a.cl:
   * In one target, CMake refuses them, in one call or in several.
   * In several targets of one program, the inline namespace separates them. A target with an a.cl
@@ -329,6 +334,12 @@ function(_uptempo_expand_targets out)
     endif()
   endforeach()
   list(REMOVE_DUPLICATES targets)
+  set(${out} "${targets}" PARENT_SCOPE)
+endfunction()
+
+function(uptempo_gpu_targets out)
+  _uptempo_find_device_compiler()  # knows the targets
+  _uptempo_expand_targets(targets ${GPU_TARGETS})
   set(${out} "${targets}" PARENT_SCOPE)
 endfunction()
 
