@@ -1,79 +1,75 @@
+// Sorts keys on the GPU, one kernel dispatch per pass of a bitonic sort, and shows the effect of five
+// switches that make dispatches cheaper.
+#include <dlfcn.h>
+
+#include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cstdio>
+#include <exception>
 #include <functional>
+#include <stdexcept>
+#include <string>
+#include <vector>
 
-#include "samples/bitonic_sort/options.hpp"
-#include "samples/bitonic_sort/report.hpp"
-#include "samples/bitonic_sort/sorter.hpp"
-#include "tools/support/command_line.hpp"
-#include "tools/support/device.hpp"
-#include "tools/support/program.hpp"
-
-namespace {
+#include "report.hpp"
+#include "sorter.hpp"
 
 using namespace uptempo;
 
-std::vector<uint32_t> expected_from(std::vector<uint32_t> keys, bool descending) {
+int main(int argc, char** argv) try {
+  CLI::App app(
+      "Sorts keys on the GPU, one kernel dispatch per pass of a bitonic sort. Without a switch it\n"
+      "runs the ladder: the baseline, then one more switch per rung.",
+      "bitonic_sort");
+  sort::Switches switches;
+  bool baseline = false, descending = false;
+  int64_t length = 32768;
+  uint32_t iterations = 25;
+  for (const sort::SwitchInfo& info : sort::kSwitches)
+    app.add_flag("--" + std::string(info.name), switches.*info.member, info.help);
+  app.add_flag("--baseline", baseline, "Measure without any switch");
+  app.add_option("--length", length, "Number of keys: a power of two from 2 to 2^24 (32768)");
+  app.add_option("--iterations", iterations, "Timed sorts per rung (25)")
+      ->check(CLI::Range(1u, 1000000u));
+  app.add_flag("--descending", descending, "Sort the largest key first");
+  CLI11_PARSE(app, argc, argv);
+  const bool is_ladder = !baseline && switches == sort::Switches{};
+  if (baseline && !(switches == sort::Switches{}))
+    throw std::invalid_argument("--baseline means no switch at all, but " +
+                                sort::name_of(switches) + " was given too");
+  const sort::Network network(length);
+
+  const Runtime runtime;
+  const Agent gpu = runtime.gpu();
+  const bool is_virtual = dlsym(RTLD_DEFAULT, "uptempo_vgpu_device") != nullptr;
+  std::printf("%s%s: ", gpu.name().c_str(), is_virtual ? ", a virtual GPU" : "");
+  const std::vector<uint32_t> keys = sort::random_keys(network.length(), 1);
+  std::vector<uint32_t> expected = keys;
   if (descending) {
-    std::ranges::sort(keys, std::greater{});
+    std::ranges::sort(expected, std::greater{});
   } else {
-    std::ranges::sort(keys);
+    std::ranges::sort(expected);
   }
-  return keys;
-}
-
-support::ExitCode run(const sort::Options& options, int argc, char** argv) {
-  const std::vector<sort::Rung> rungs = sort::rungs(options);
-  const sort::Network network = sort::network_for_option(options.length);
-  const support::Device device = support::open_device(options.device, argc, argv);
-  support::print_report(options.json_file, device.line());
-
-  const std::vector<uint32_t> keys = sort::random_keys(network.length(), options.seed);
-  const std::vector<uint32_t> expected =
-      options.verify ? expected_from(keys, options.descending) : std::vector<uint32_t>{};
-  sort::Sorter sorter(device.gpu, network, options.descending);
+  sort::Sorter sorter(gpu, network, descending);
   sorter.set_keys(keys);
 
-  support::Progress progress;
-  const auto results = sort::measure(
-      rungs, options.iterations,
-      [&](const sort::Switches& switches) {
-        sort::Iteration iteration = sorter.run(switches);
-        if (options.verify) iteration.correct = std::ranges::equal(sorter.output(), expected);
+  const std::vector<sort::Rung> rungs =
+      is_ladder ? sort::ladder()
+                : std::vector<sort::Rung>{{.name = sort::name_of(switches), .switches = switches}};
+  const sort::Report report{
+      .is_virtual = is_virtual,
+      .length = network.length(),
+      .kernels = static_cast<uint32_t>(network.passes().size()),
+      .workgroup = network.workgroup(),
+      .descending = descending,
+      .rungs = sort::measure(rungs, iterations, [&](const sort::Switches& each) {
+        sort::Iteration iteration = sorter.run(each);
+        iteration.correct = std::ranges::equal(sorter.output(), expected);
         return iteration;
-      },
-      [&](const std::string& what, uint64_t done, uint64_t of) { progress.show(what, done, of); });
-  progress.clear();
-
-  sort::Report report{.device = device.name(),
-                      .is_virtual = device.is_virtual,
-                      .length = network.length(),
-                      .kernels = static_cast<uint32_t>(network.passes().size()),
-                      .workgroup = network.workgroup(),
-                      .iterations = static_cast<uint32_t>(results.front().iteration_us.size()),
-                      .seed = options.seed,
-                      .descending = options.descending,
-                      .verified = std::nullopt,
-                      .rungs = results,
-                      .choices = device.runtime.describe() + sorter.queue().describe()};
-  if (options.verify)
-    report.verified = std::ranges::all_of(
-        results, [](const auto& result) { return result.wrong_iterations == 0; });
-
-  support::print_report(options.json_file, sort::table(report));
-  if (!options.json_file.empty()) support::write_output(options.json_file, sort::json_text(report));
-  if (!options.svg_file.empty()) support::write_output(options.svg_file, sort::svg(report));
-  return report.verified.value_or(true) ? support::exit_ok : support::exit_measured_failure;
-}
-
-}  // namespace
-
-int main(int argc, char** argv) {
-  support::CommandLine app(
-      "bitonic_sort",
-      "Sorts keys on the GPU, one kernel dispatch per pass of a bitonic sort, and\n"
-      "shows the effect of five switches that make dispatches cheaper. Without a switch\n"
-      "it runs the ladder: the baseline, then one more switch per rung.");
-  sort::Options options;
-  sort::declare(app, options);
-  return support::run_program(app, argc, argv, [&] { return run(options, argc, argv); });
+      })};
+  std::printf("%s", sort::table(report).c_str());
+  return sort::is_right(report) ? 0 : 1;
+} catch (const std::exception& error) {
+  std::fprintf(stderr, "bitonic_sort: %s\n", error.what());
+  return 1;
 }

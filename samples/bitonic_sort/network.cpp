@@ -1,4 +1,4 @@
-#include "samples/bitonic_sort/network.hpp"
+#include "network.hpp"
 
 #include <fmt/format.h>
 

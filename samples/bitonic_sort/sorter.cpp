@@ -1,4 +1,4 @@
-#include "samples/bitonic_sort/sorter.hpp"
+#include "sorter.hpp"
 
 #include <fmt/format.h>
 

@@ -15,9 +15,9 @@
 #include <vector>
 
 #include <uptempo/uptempo.hpp>
-#include "samples/bitonic_sort/measurement.hpp"
-#include "samples/bitonic_sort/network.hpp"
-#include "samples/bitonic_sort/switches.hpp"
+#include "measurement.hpp"
+#include "network.hpp"
+#include "switches.hpp"
 
 namespace uptempo::sort {
 

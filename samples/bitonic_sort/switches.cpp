@@ -1,4 +1,4 @@
-#include "samples/bitonic_sort/switches.hpp"
+#include "switches.hpp"
 
 namespace uptempo::sort {
 

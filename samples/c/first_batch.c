@@ -1,14 +1,8 @@
 // The C interface in one screen: sort 32,768 keys with 120 dispatches, one doorbell and one
 // completion signal.
-//
-//   first_batch_c [--device auto|hardware|virtual]
-//
-// Exit code: 0 sorted, 1 not sorted or the device failed, 2 wrong argument.
 #include <stdio.h>
 #include <uptempo/kernels/workgroups_of_256.h>
-
 #include <uptempo/uptempo.h>
-#include "samples/support/sample.h"
 
 enum { kKeys = 32768 };
 
@@ -28,11 +22,12 @@ struct sorter {
   uptempo_buffer* buffer;
 };
 
-static int open_sorter(struct sorter* with) {
+static int open_sorter(struct sorter* with, uptempo_agent_info* info) {
   size_t code_bytes = 0;
   const void* const code = kernels_workgroups_of_256(&code_bytes);
   return uptempo_runtime_create(NULL, &with->runtime) == UPTEMPO_OK &&
          uptempo_runtime_gpu(with->runtime, 0, &with->gpu) == UPTEMPO_OK &&
+         uptempo_agent_get_info(with->gpu, info) == UPTEMPO_OK &&
          uptempo_program_create(with->gpu, code, code_bytes, NULL, &with->program) == UPTEMPO_OK &&
          uptempo_kernel_create(with->program, "bitonic_sort", NULL, &with->sort) == UPTEMPO_OK &&
          uptempo_queue_create(with->gpu, NULL, &with->queue) == UPTEMPO_OK &&
@@ -64,9 +59,10 @@ static int run(struct sorter* with, uint32_t* keys) {
          uptempo_completion_wait(done, UPTEMPO_NO_LIMIT, UPTEMPO_WAIT_DEFAULT) == UPTEMPO_OK;
 }
 
-static int sort_keys(const char* device) {
+int main(void) {
   struct sorter with = {0};
-  int sorted = open_sorter(&with);
+  uptempo_agent_info gpu = {.size = sizeof gpu};
+  int sorted = open_sorter(&with, &gpu);
   uint32_t* const keys = sorted ? uptempo_buffer_data(with.buffer) : NULL;
   if (sorted) {
     for (uint32_t i = 0; i < kKeys; ++i) keys[i] = kKeys - 1 - i;
@@ -74,17 +70,11 @@ static int sort_keys(const char* device) {
   }
   if (sorted) {
     for (uint32_t i = 0; i < kKeys; ++i) sorted = sorted && keys[i] == i;
-    printf("%s: %d keys %s by 120 dispatches\n", device, kKeys,
+    printf("%s: %d keys %s by 120 dispatches\n", gpu.name, kKeys,
            sorted ? "sorted" : "left unsorted");
   } else {
     fprintf(stderr, "first_batch_c: %s\n", uptempo_error()->message);
   }
   close_sorter(&with);
-  return sorted;
-}
-
-int main(int argc, char** argv) {
-  return uptempo_run_sample("first_batch_c",
-                            "Sorts 32,768 keys with 120 dispatches, one doorbell and one signal.",
-                            argc, argv, sort_keys);
+  return sorted ? 0 : 1;
 }

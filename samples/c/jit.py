@@ -1,13 +1,12 @@
 #!/usr/bin/env python3
 """Compiles a kernel at run time and launches it, with nothing but ctypes and libuptempo.so.
 
-  jit.py [--device auto|hardware|virtual] [--library FILE]
+  jit.py [LIBRARY]
 
-Compiler: the clang of UPTEMPO_CLANG, or ROCm's, or the newest in PATH. It needs no device libraries.
-Exit code: 0 equal to the CPU's result, 1 not equal or the device failed, 2 wrong command line, 77
-something is missing.
+LIBRARY is libuptempo.so; without it, the loader looks for libuptempo.so.0. Compiler: the clang of
+UPTEMPO_CLANG, or ROCm's, or the newest in PATH. It needs no device libraries. Exit code: 0 equal to
+the CPU's result, 1 not equal, the device failed, or something is missing.
 """
-import argparse
 import ctypes
 import glob
 import os
@@ -103,37 +102,6 @@ class Uptempo:
         return handle
 
 
-def missing(text):
-    print(f"jit.py: {text}", file=sys.stderr)
-    sys.exit(77)
-
-
-def choose_device(choice, library):
-    """Returns the device's name, or starts this program again under uptempo-vgpu."""
-    if "libuptempo-vgpu.so" in os.environ.get("LD_PRELOAD", ""):
-        return "virtual GPU"
-    if choice != "virtual":
-        try:
-            os.close(os.open("/dev/kfd", os.O_RDWR))
-            return "hardware"
-        except OSError as error:
-            if choice == "hardware":
-                missing(f"/dev/kfd does not answer ({error.strerror}): load amdgpu, or use --device virtual")
-    beside = pathlib.Path(library).resolve().parent.parent / "bin" / "uptempo-vgpu"
-    launcher = os.environ.get("UPTEMPO_VGPU") or (str(beside) if beside.exists() else shutil.which("uptempo-vgpu"))
-    if launcher is None:
-        missing("uptempo-vgpu was not found: put its folder into PATH, or name it in UPTEMPO_VGPU")
-    sys.stdout.flush()
-    os.execv(launcher, [launcher, "--", sys.executable, *sys.argv])
-
-
-def find_library():
-    for folder in (pathlib.Path(__file__).resolve().parents[2] / "build" / "lib", pathlib.Path("build/lib")):
-        if (folder / "libuptempo.so").exists():
-            return str(folder / "libuptempo.so")
-    return "libuptempo.so.0"
-
-
 def compilers():
     yield os.environ.get("UPTEMPO_CLANG")
     for root in (os.environ.get("ROCM_PATH", "/opt/rocm"), "/opt/rocm"):
@@ -148,9 +116,9 @@ def compile_kernel(source, isa):
     target = isa.split("--")[1].split(":")[0]
     clang = next((path for path in compilers() if path), None)
     if clang is None:
-        missing("no clang was found: install clang and lld, or name one in UPTEMPO_CLANG")
+        raise RuntimeError("no clang was found: install clang and lld, or name one in UPTEMPO_CLANG")
     own_linker = os.path.dirname(os.path.realpath(clang))
-    # The compiler is no program for the device.
+    # Under uptempo-vgpu: the compiler is no program for the device.
     environment = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
     with tempfile.TemporaryDirectory() as folder:
         kernel, code = os.path.join(folder, "kernel.cl"), os.path.join(folder, "kernel.co")
@@ -159,11 +127,11 @@ def compile_kernel(source, isa):
                    "-nogpulib", "-O2", f"-B{own_linker}", kernel, "-o", code]
         compiled = subprocess.run(command, env=environment, capture_output=True, text=True)
         if compiled.returncode != 0:
-            missing(f"{clang} cannot compile for {target}: {compiled.stderr}")
+            raise RuntimeError(f"{clang} cannot compile for {target}: {compiled.stderr}")
         return pathlib.Path(code).read_bytes()
 
 
-def run(library, device):
+def run(library):
     uptempo = Uptempo(library)
     runtime = uptempo.make("uptempo_runtime_create", None)
     gpu = uptempo.make("uptempo_runtime_gpu", runtime, 0)
@@ -189,7 +157,7 @@ def run(library, device):
     uptempo("uptempo_completion_wait", done, NO_LIMIT, 0)
     # Exact in single precision: small integers.
     right = all(y[i] == 2 * i + 1 for i in range(N))
-    print(f"{device}: {N} results of a kernel compiled for {info.name.decode()}, "
+    print(f"{N} results of a kernel compiled for {info.name.decode()}, "
           f"{'equal to' if right else 'different from'} the CPU's")
 
     # No name is a reference to the memory any more.
@@ -202,20 +170,8 @@ def run(library, device):
     return right
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--device", choices=("auto", "hardware", "virtual"), default="auto")
-    parser.add_argument("--library", default=find_library(), help="libuptempo.so")
-    options = parser.parse_args()
-    device = choose_device(options.device, options.library)
-    try:
-        return 0 if run(options.library, device) else 1
-    except OSError as error:
-        missing(error)
-    except RuntimeError as error:
-        print(f"jit.py: {error}", file=sys.stderr)
-        return 1
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(0 if run(sys.argv[1] if len(sys.argv) > 1 else "libuptempo.so.0") else 1)
+    except (OSError, RuntimeError) as error:
+        sys.exit(f"jit.py: {error}")

@@ -1,14 +1,10 @@
 // Completions in an event loop: a program that waits in epoll, and coroutines that await their
 // batches.
 //
-//   event_loop [--device auto|hardware|virtual]
-//
 // Four requests, each with its own queue, run three batches in succession. Each request is a
 // coroutine that `co_await`s its batch and resumes in the loop. A notifier makes the same
 // completions readable in epoll, as a server would combine them with its sockets. The library's
 // completion thread waits for all of them.
-//
-// Exit code: 0 all results are right, 1 they are not or the device failed, 2 wrong argument.
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -23,8 +19,6 @@
 #include <mutex>
 #include <stdexcept>
 #include <vector>
-
-#include "samples/support/sample.hpp"
 
 using namespace uptempo;
 
@@ -131,9 +125,7 @@ Task serve(Request& request, const Kernel<uint32_t*, uint32_t>& increment, Loop&
   ++done;
 }
 
-bool serve_all() {
-  Runtime runtime;
-  Agent gpu = runtime.gpu();
+bool serve_all(const Agent& gpu) {
   Program program{gpu, builtin_kernels::workgroups_of_256()};
   auto increment = program.kernel<uint32_t*, uint32_t>("chain_increment");  // x = 3 x + b
   CompletionNotifier notifier{kRequests * kBatches};
@@ -159,13 +151,14 @@ bool serve_all() {
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  return support::run_sample(
-      "event_loop", "Waits for batches of several queues in an event loop and in coroutines.", argc,
-      argv, [](vgpu::RunningOn device) {
-        const bool right = serve_all();
-        std::printf("%s: %u requests of %u batches each, %s\n", vgpu::label(device).data(),
-                    kRequests, kBatches, right ? "right" : "wrong");
-        return right;
-      });
+int main() try {
+  Runtime runtime;
+  Agent gpu = runtime.gpu();
+  const bool right = serve_all(gpu);
+  std::printf("%s: %u requests of %u batches each, %s\n", gpu.name().c_str(), kRequests, kBatches,
+              right ? "right" : "wrong");
+  return right ? 0 : 1;
+} catch (const std::exception& error) {
+  std::fprintf(stderr, "event_loop: %s\n", error.what());
+  return 1;
 }

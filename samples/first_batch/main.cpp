@@ -1,9 +1,5 @@
 // The API in one screen: sort 32,768 keys with 120 dispatches, one doorbell and one completion
 // signal.
-//
-//   first_batch [--device auto|hardware|virtual]
-//
-// Exit code: 0 sorted, 1 not sorted or the device failed, 2 wrong argument.
 #include <uptempo/kernels/workgroups_of_256.hpp>
 #include <uptempo/uptempo.hpp>
 
@@ -11,13 +7,9 @@
 #include <cstdio>
 #include <numeric>
 
-#include "samples/support/sample.hpp"
-
 using namespace uptempo;
 
-namespace {
-
-bool sort_32768_keys() {
+int main() try {
   Runtime runtime;  // throws Error: "no GPU agent: ..."
   Agent gpu = runtime.gpu();
   Program program{gpu,
@@ -39,18 +31,11 @@ bool sort_32768_keys() {
   batch.submit().wait();  // 120 packets, 1 doorbell, 1 signal
 
   copier.copy(host, keys);
-  return std::ranges::is_sorted(host.span());
-}
-
-}  // namespace
-
-int main(int argc, char** argv) {
-  return support::run_sample(
-      "first_batch", "Sorts 32,768 keys with 120 dispatches, one doorbell and one signal.", argc,
-      argv, [](vgpu::RunningOn device) {
-        const bool sorted = sort_32768_keys();
-        std::printf("%s: 32768 keys %s by 120 dispatches\n", vgpu::label(device).data(),
-                    sorted ? "sorted" : "left unsorted");
-        return sorted;
-      });
+  const bool sorted = std::ranges::is_sorted(host.span());
+  std::printf("%s: 32768 keys %s by 120 dispatches\n", gpu.name().c_str(),
+              sorted ? "sorted" : "left unsorted");
+  return sorted ? 0 : 1;
+} catch (const Error& error) {
+  std::fprintf(stderr, "first_batch: %s\n", error.what());
+  return 1;
 }

@@ -1,4 +1,4 @@
-#include "samples/launch_loop/device_membrane.hpp"
+#include "device_membrane.hpp"
 
 namespace uptempo::launch_loop {
 namespace {

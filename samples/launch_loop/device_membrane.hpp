@@ -9,8 +9,8 @@
 #include <array>
 #include <cstdint>
 
-#include "samples/launch_loop/fresh_scratch.hpp"
-#include "samples/launch_loop/membrane.hpp"
+#include "fresh_scratch.hpp"
+#include "membrane.hpp"
 
 namespace uptempo::launch_loop {
 

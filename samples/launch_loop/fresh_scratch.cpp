@@ -1,4 +1,4 @@
-#include "samples/launch_loop/fresh_scratch.hpp"
+#include "fresh_scratch.hpp"
 
 #include <hsa/hsa_ext_amd.h>
 

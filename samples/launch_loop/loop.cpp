@@ -1,15 +1,11 @@
-#include "samples/launch_loop/loop.hpp"
+#include "loop.hpp"
 
 #include <algorithm>
 #include <chrono>
 #include <cstring>
 #include <deque>
 #include <map>
-#include <string>
 #include <uptempo/kernels/membrane.hpp>
-
-#include "tools/support/program.hpp"
-#include "tools/support/rounds.hpp"
 
 namespace uptempo::launch_loop {
 namespace {
@@ -70,12 +66,10 @@ class Turns {
   void take_turn() {
     const uint32_t steps = (steps_ - row_.steps) / turns_left_--;
     const Counters counters = Counters::now();
-    const support::HsaCalls calls = support::HsaCalls::now();
     const Clock::time_point begin = Clock::now();
     const Clock::duration handing_over = take(steps);
     row_.us_per_step.push_back(us_of(Clock::now() - begin) / steps);
     row_.host_us_per_step.push_back(us_of(handing_over) / steps);
-    row_.calls += support::HsaCalls::now() - calls;
     row_.counters += Counters::now() - counters;
     row_.counted_steps += steps;
   }
@@ -117,18 +111,8 @@ std::vector<Row> run(const Agent& gpu, const Loop& loop) {
   const Reference reference(loop);
   std::deque<Turns> turns;
   for (const WayInfo& info : kWays) turns.emplace_back(gpu, program, loop, reference, info);
-  // All rounds, because the final states are compared.
-  const uint32_t rounds = rounds_of(loop);
-  support::Progress progress;
-  support::take_turns(
-      1, turns.size(), [&](size_t turn) { turns[turn].take_turn(); },
-      [&](uint32_t taken) {
-        if (taken == rounds) return true;
-        progress.show("round " + std::to_string(taken + 1) + " of " + std::to_string(rounds), taken,
-                      rounds);
-        return false;
-      });
-  progress.clear();
+  for (uint32_t round = 0; round < rounds_of(loop); ++round)
+    for (Turns& turn : turns) turn.take_turn();
   std::vector<Row> rows;
   for (Turns& turn : turns) rows.push_back(turn.finish());
   return rows;

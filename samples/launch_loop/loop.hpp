@@ -1,7 +1,7 @@
 // The loop: all ways take turns, are timed and counted, and compared with the host. Slow ways run a
 // twentieth of the steps.
 //
-// Thread safety: pure, except for the device and the process's counts.
+// Thread safety: pure, except for the device and the process's counters.
 #pragma once
 
 #include <uptempo/uptempo.hpp>
@@ -9,8 +9,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "samples/launch_loop/device_membrane.hpp"
-#include "tools/support/hsa_calls.hpp"
+#include "device_membrane.hpp"
 
 namespace uptempo::launch_loop {
 
@@ -30,8 +29,7 @@ struct Row {
   // The part of that time until all kernels but the last were submitted, or executed if the host
   // waits for each.
   std::vector<double> host_us_per_step{};
-  support::HsaCalls calls{};  // by tools/support/hsa_calls.hpp
-  Counters counters{};        // the engine's counters
+  Counters counters{};
   uint32_t wrong_observations = 0;
   bool right_state = false;
 

@@ -1,4 +1,4 @@
-#include "samples/launch_loop/membrane.hpp"
+#include "membrane.hpp"
 
 namespace uptempo::launch_loop {
 namespace {

@@ -1,33 +1,24 @@
 // Cost of a launch on the default stream beside idle streams. The default stream has legacy order:
 // work on it follows all earlier work on every blocking stream and precedes all later work on them.
 // A runtime might therefore inspect each stream, or put a marker on each.
-//
-//   many_streams [--rounds N] [--seed N] [--device D] [--json FILE]
-//
-// Exit code: 0 all results are right, 1 they are not or the device failed, 2 wrong command line, 77
-// no such device.
-#include <fmt/format.h>
+#include <dlfcn.h>
 #include <uptempo/kernels/workgroups_of_256.hpp>
 #include <uptempo/uptempo.hpp>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
+#include <cstdio>
 #include <deque>
-#include <nlohmann/json.hpp>
+#include <vector>
 
-#include "tools/support/command_line.hpp"
-#include "tools/support/device.hpp"
-#include "tools/support/program.hpp"
-#include "tools/support/rounds.hpp"
-#include "tools/support/statistics.hpp"
-#include "tools/support/table.hpp"
+using namespace uptempo;
 
 namespace {
 
-using namespace uptempo;
 using Clock = std::chrono::steady_clock;
 
-constexpr uint32_t kElements = 256, kLaunches = 100, kFinishes = 20;
+constexpr uint32_t kElements = 256, kLaunches = 100, kFinishes = 20, kRounds = 3;
 
 double ns_since(Clock::time_point begin, uint32_t times) {
   return std::chrono::duration<double, std::nano>(Clock::now() - begin).count() / times;
@@ -64,7 +55,7 @@ class Row {
   bool is_right() const { return std::ranges::count(values_.span(), expected_) == kElements; }
 
   std::vector<double> launch_ns, launch_sync_ns;  // of each round
-  double packets = 0;                             // per launch and finish, summed over the rounds
+  double packets = 0;                             // per launch and finish, summed over rounds
 
  private:
   void launch(Stream& stream, uint32_t addend) {
@@ -81,63 +72,40 @@ class Row {
   std::deque<Stream> idle_;
 };
 
-support::ExitCode run(const std::string& choice, const support::Rounds& rounds,
-                      const std::string& json_file, int argc, char** argv) {
-  const support::Device device = support::open_device(choice, argc, argv);
-  support::print_report(json_file, device.line());
-  const Program program(device.gpu, builtin_kernels::workgroups_of_256());
-  constexpr std::array<uint32_t, 5> idle_streams{0, 1, 8, 32, 64};
-  std::deque<Row> rows;
-  for (const uint32_t idle : idle_streams) rows.emplace_back(device.gpu, program, idle);
-  const uint32_t finished =
-      support::take_turns(rounds, rows.size(), [&](size_t turn) { rows[turn].measure(); });
-
-  support::Table table({{"idle\nstreams"},
-                        {"ns per\nlaunch"},
-                        {"ns per launch\nand finish"},
-                        {"packets per launch\nand finish"}});
-  nlohmann::ordered_json json{{"device", device.name()},
-                              {"virtual_gpu", device.is_virtual},
-                              {"rounds", finished},
-                              {"verified", true},
-                              {"rows", nlohmann::ordered_json::array()}};
-  bool right = true;
-  for (size_t i = 0; i < rows.size(); ++i) {
-    const double launch_ns = support::median(rows[i].launch_ns);
-    const double launch_sync_ns = support::median(rows[i].launch_sync_ns);
-    const double packets = rows[i].packets / finished;
-    right = right && rows[i].is_right();
-    table.add_row({std::to_string(idle_streams[i]), fmt::format("{:.0f}", launch_ns),
-                   fmt::format("{:.0f}", launch_sync_ns), fmt::format("{:.4g}", packets)});
-    json["rows"].push_back({{"idle_streams", idle_streams[i]},
-                            {"launch_ns", launch_ns},
-                            {"launch_sync_ns", launch_sync_ns},
-                            {"packets", packets}});
-  }
-  json["verified"] = right;
-  support::print_report(
-      json_file,
-      fmt::format("The default stream (legacy order) beside idle blocking streams\nMedian of {} "
-                  "rounds of {} "
-                  "launches,\nand of {} launches with a finish each; {}\n\n{}\n{}\n",
-                  finished, kLaunches, kFinishes, device.time_name(), table.text(),
-                  right ? "Verified: all launches were executed, in order." : "WRONG RESULTS."));
-  if (!json_file.empty()) support::write_json(json_file, json);
-  return right ? support::exit_ok : support::exit_measured_failure;
+double median(std::vector<double> values) {
+  std::ranges::nth_element(values, values.begin() + kRounds / 2);
+  return values[kRounds / 2];
 }
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  support::CommandLine app(
-      "many_streams",
-      "Times launches on the default stream beside 0, 1, 8, 32 and 64 idle streams\n"
-      "that it is ordered with.");
-  std::string device = "auto", json_file;
-  support::Rounds rounds;
-  support::add_rounds_options(app, rounds, 1);
-  support::add_device_option(app, device);
-  support::add_json_option(app, json_file);
-  return support::run_program(app, argc, argv,
-                              [&] { return run(device, rounds, json_file, argc, argv); });
+int main() try {
+  Runtime runtime;
+  Agent gpu = runtime.gpu();
+  Program program{gpu, builtin_kernels::workgroups_of_256()};
+  constexpr std::array<uint32_t, 5> idle_streams{0, 1, 8, 32, 64};
+  std::deque<Row> rows;
+  for (const uint32_t idle : idle_streams) rows.emplace_back(gpu, program, idle);
+  for (uint32_t round = 0; round < kRounds; ++round)
+    for (Row& row : rows) row.measure();
+
+  const bool is_virtual = dlsym(RTLD_DEFAULT, "uptempo_vgpu_device") != nullptr;
+  std::printf(
+      "%s: the default stream (legacy order) beside idle blocking streams\n"
+      "Median of %u rounds of %u launches, and of %u launches with a finish each%s\n\n"
+      "   idle    ns per  ns per launch  packets per launch\n"
+      "streams    launch     and finish          and finish\n"
+      "----------------------------------------------------\n",
+      gpu.name().c_str(), kRounds, kLaunches, kFinishes, is_virtual ? "; virtual GPU time" : "");
+  bool right = true;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    std::printf("%7u  %8.0f  %13.0f  %18.4g\n", idle_streams[i], median(rows[i].launch_ns),
+                median(rows[i].launch_sync_ns), rows[i].packets / kRounds);
+    right = right && rows[i].is_right();
+  }
+  std::puts(right ? "\nVerified: all launches were executed, in order." : "\nWRONG RESULTS.");
+  return right ? 0 : 1;
+} catch (const Error& error) {
+  std::fprintf(stderr, "many_streams: %s\n", error.what());
+  return 1;
 }

@@ -1,18 +1,12 @@
 // A simulation's time step, recorded once and replayed 1,000 times; its step width changes
 // half-way.
 //
-//   replay [--device auto|hardware|virtual]
-//
 // Explicit Euler of x' = v, v' = -x, a vector of oscillators at once.
-//
-// Exit code: 0 equal to the host's result, 1 not equal or the device failed, 2 wrong argument.
 #include <uptempo/kernels/workgroups_of_256.hpp>
 #include <uptempo/uptempo.hpp>
 
 #include <cmath>
 #include <cstdio>
-
-#include "samples/support/sample.hpp"
 
 using namespace uptempo;
 
@@ -35,9 +29,7 @@ bool follows_the_host(float* x, float* v) {
   return true;
 }
 
-bool simulate() {
-  Runtime runtime;
-  Agent gpu = runtime.gpu();
+bool simulate(const Agent& gpu) {
   Program program{gpu, builtin_kernels::workgroups_of_256()};
   auto saxpy = program.kernel<float*, const float*, float, uint32_t>("saxpy");  // y += a x
   Queue queue{gpu};
@@ -62,13 +54,14 @@ bool simulate() {
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  return support::run_sample(
-      "replay", "Records a step of a simulation once and replays it 1,000 times.", argc, argv,
-      [](vgpu::RunningOn device) {
-        const bool right = simulate();
-        std::printf("%s: %d replays of a step of 2 dispatches, %s the host's result\n",
-                    vgpu::label(device).data(), kSteps, right ? "equal to" : "different from");
-        return right;
-      });
+int main() try {
+  Runtime runtime;
+  Agent gpu = runtime.gpu();
+  const bool right = simulate(gpu);
+  std::printf("%s: %d replays of a step of 2 dispatches, %s the host's result\n",
+              gpu.name().c_str(), kSteps, right ? "equal to" : "different from");
+  return right ? 0 : 1;
+} catch (const Error& error) {
+  std::fprintf(stderr, "replay: %s\n", error.what());
+  return 1;
 }

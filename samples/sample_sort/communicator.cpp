@@ -1,19 +1,17 @@
-#include "samples/sample_sort/communicator.hpp"
+#include "communicator.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <exception>
 #include <stdexcept>
+#include <string_view>
 #include <thread>
 
-#include "samples/sample_sort/splitters.hpp"
-#include "tools/support/program.hpp"
+#include "splitters.hpp"
 
 namespace uptempo::sample_sort {
 namespace {
@@ -28,18 +26,6 @@ void check(int status, const char* call) {
 }
 
 }  // namespace
-
-uint32_t ranks_on_host_from_environment() {
-  for (const char* name :
-       {"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS", "SLURM_NTASKS_PER_NODE"}) {
-    const char* text = std::getenv(name);
-    if (text == nullptr) continue;
-    uint32_t ranks = 0;
-    const auto [end, error] = std::from_chars(text, text + std::strlen(text), ranks);
-    if (error == std::errc{} && *end == '\0' && ranks > 0) return ranks;
-  }
-  return 1;
-}
 
 Communicator::Communicator(Idle idle) : idle_(idle), exceptions_(std::uncaught_exceptions()) {
   int provided = 0;
@@ -57,10 +43,8 @@ Communicator::Communicator(Idle idle) : idle_(idle), exceptions_(std::uncaught_e
   check(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &on_host),
         "MPI_Comm_split_type");
   check(MPI_Comm_rank(on_host, &rank), "MPI_Comm_rank");
-  check(MPI_Comm_size(on_host, &size), "MPI_Comm_size");
   check(MPI_Comm_free(&on_host), "MPI_Comm_free");
   rank_on_host_ = static_cast<uint32_t>(rank);
-  ranks_on_host_ = static_cast<uint32_t>(size);
   hosts_ = static_cast<uint32_t>(sums({rank_on_host_ == 0 ? 1u : 0u}).front());
 
   char name[MPI_MAX_PROCESSOR_NAME];
@@ -139,15 +123,6 @@ std::vector<uint64_t> Communicator::sums(std::vector<uint64_t> values) {
   return result;
 }
 
-uint64_t Communicator::least(uint64_t value) {
-  uint64_t result = 0;
-  MPI_Request request = MPI_REQUEST_NULL;
-  check(MPI_Iallreduce(&value, &result, 1, MPI_UINT64_T, MPI_MIN, MPI_COMM_WORLD, &request),
-        "MPI_Iallreduce");
-  wait(request);
-  return result;
-}
-
 std::vector<std::byte> Communicator::gather(std::span<const std::byte> bytes) {
   std::vector<int> counts(size_);
   const int own = static_cast<int>(bytes.size());
@@ -164,9 +139,9 @@ std::vector<std::byte> Communicator::gather(std::span<const std::byte> bytes) {
   return all;
 }
 
-void Communicator::fail(std::string_view program, std::string_view reason) const {
-  support::print_error(program,
-                       fmt::format("rank {} of {} on {} failed: {}", rank_, size_, host_, reason));
+void Communicator::fail(const char* reason) const {
+  std::fprintf(stderr, "sample_sort: rank %u of %u on %s failed: %s\n", rank_, size_, host_.c_str(),
+               reason);
   MPI_Abort(MPI_COMM_WORLD, 1);
   std::_Exit(1);
 }

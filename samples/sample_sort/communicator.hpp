@@ -14,14 +14,9 @@
 #include <cstdint>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace uptempo::sample_sort {
-
-// Number of ranks that the starter of this process has started on this host, as mpirun (Open MPI,
-// MPICH) or srun report it, else 1. For decisions that precede MPI_Init.
-uint32_t ranks_on_host_from_environment();
 
 // A rank's work while it waits.
 enum class Idle : uint8_t {
@@ -42,7 +37,6 @@ class Communicator {
   uint32_t rank() const noexcept { return rank_; }
   uint32_t size() const noexcept { return size_; }
   uint32_t rank_on_host() const noexcept { return rank_on_host_; }
-  uint32_t ranks_on_host() const noexcept { return ranks_on_host_; }
   uint32_t hosts() const noexcept { return hosts_; }
   const std::string& host() const noexcept { return host_; }
   std::string library() const;  // for example "Open MPI v4.1.4"
@@ -63,8 +57,6 @@ class Communicator {
   void barrier();
   // Results for all ranks.
   std::vector<uint64_t> sums(std::vector<uint64_t> values);
-  uint64_t least(uint64_t value);
-  uint64_t most(uint64_t value) { return ~least(~value); }
   // The bytes of all ranks, one after another in rank order. Each rank may give another number.
   std::vector<std::byte> gather(std::span<const std::byte> bytes);
   template <class T>
@@ -77,14 +69,14 @@ class Communicator {
 
   // Ends all ranks at once, with exit code 1, after one sentence on stderr that names this rank and
   // its host.
-  [[noreturn]] void fail(std::string_view program, std::string_view reason) const;
+  [[noreturn]] void fail(const char* reason) const;
 
  private:
   void wait(MPI_Request request);
 
   Idle idle_;
   int exceptions_;
-  uint32_t rank_ = 0, size_ = 1, rank_on_host_ = 0, ranks_on_host_ = 1, hosts_ = 1;
+  uint32_t rank_ = 0, size_ = 1, rank_on_host_ = 0, hosts_ = 1;
   std::string host_;
 };
 

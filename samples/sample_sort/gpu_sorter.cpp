@@ -1,4 +1,4 @@
-#include "samples/sample_sort/gpu_sorter.hpp"
+#include "gpu_sorter.hpp"
 
 #include <fmt/format.h>
 

@@ -15,8 +15,8 @@
 #include <vector>
 
 #include <uptempo/uptempo.hpp>
-#include "samples/sample_sort/intervals.hpp"
-#include "samples/sample_sort/merge_plan.hpp"
+#include "intervals.hpp"
+#include "merge_plan.hpp"
 
 namespace uptempo::sample_sort {
 

@@ -1,4 +1,4 @@
-#include "samples/sample_sort/intervals.hpp"
+#include "intervals.hpp"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "samples/sample_sort/keys.hpp"
+#include "keys.hpp"
 
 #include <algorithm>
 #include <cmath>

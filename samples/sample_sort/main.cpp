@@ -1,90 +1,64 @@
 // Sorts keys on the GPUs of several ranks of MPI: one rank per GPU, on one host or many.
 //
-//   mpirun -n 4 sample_sort [--keys N | --total N] [--distribution D] [--uneven] [--json FILE]
-//
-// Exit code, agreed by all ranks: 0 the result is right, 1 it is not or a rank failed, 2 wrong
-// command line, 77 a rank lacks its device.
-#include <fmt/format.h>
-#include <unistd.h>
+//   mpirun -n 4 sample_sort [--keys N | --total N] [--distribution D] [--uneven] ...
+#include <dlfcn.h>
 
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
 #include <exception>
-#include <optional>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <vector>
 
-#include "samples/sample_sort/report.hpp"
-#include "samples/sample_sort/sample_sort.hpp"
-#include "tools/support/command_line.hpp"
-#include "tools/support/device.hpp"
-#include "tools/support/program.hpp"
-
-namespace {
+#include "report.hpp"
+#include "sample_sort.hpp"
 
 using namespace uptempo;
 using namespace uptempo::sample_sort;
 
-constexpr const char* kProgram = "sample_sort";
+namespace {
 
-// The device of this rank, or why there is none.
-struct Opened {
-  std::optional<support::Device> device;
-  uint32_t workers = 0;
-  std::string problem;
-};
-
-// Precedes MPI_Init, since it may execute the program again.
-Opened open_device(const Options& options, int argc, char** argv) {
-  Opened opened;
-  opened.workers = options.workers;
-  if (opened.workers == 0)
-    opened.workers = workers_per_rank(support::usable_cores(),
-                                      static_cast<uint32_t>(sysconf(_SC_NPROCESSORS_ONLN)),
-                                      ranks_on_host_from_environment());
-  try {
-    opened.device = support::open_device(options.device, argc, argv,
-                                         {"--workers", std::to_string(opened.workers)});
-    if (!opened.device->is_virtual) opened.workers = 0;
-  } catch (const support::Unavailable& error) {
-    opened.problem = error.what();
-  }
-  return opened;
+void declare(CLI::App& app, Options& options) {
+  CLI::Option* keys =
+      app.add_option("--keys", options.keys, "Keys per rank, for weak scaling (262144)");
+  CLI::Option* total =
+      app.add_option("--total", options.total, "Keys of all ranks together, for strong scaling");
+  keys->check(CLI::PositiveNumber);
+  total->check(CLI::PositiveNumber)->excludes(keys);
+  std::vector<std::string> names;
+  for (const DistributionInfo& info : kDistributions) names.emplace_back(info.name);
+  app.add_option_function<std::string>(
+         "--distribution",
+         [&options](const std::string& name) {
+           for (const DistributionInfo& info : kDistributions)
+             if (info.name == name) options.distribution = info.value;
+         },
+         "Of the keys (uniform)")
+      ->check(CLI::IsMember(names));
+  app.add_flag("--uneven", options.uneven,
+               "The first rank begins with no keys, the last with about twice the mean");
+  app.add_option("--rounds", options.rounds, "Most exchanges; fewer if fewer chunks suffice (4)")
+      ->check(CLI::Range(1u, 1024u));
+  app.add_option("--iterations", options.iterations, "Timed sorts (3)")
+      ->check(CLI::Range(1u, 100000u));
+  app.add_option("--seed", options.seed, "Seed of keys and samples (1)");
+  app.add_option("--fail-rank", options.fail_rank,
+                 "Give this rank's device a memory fault during the first exchange")
+      ->check(CLI::NonNegativeNumber);
 }
 
-// Throws on every rank if one rank has no device, or if the ranks' options differ. Where a device
-// is missing, the text is empty on all ranks but the first that lacks one.
-void agree(Communicator& ranks, const Options& options, const Opened& opened) {
-  const bool is_missing = !opened.device.has_value();
-  const uint64_t missing = ranks.sums({is_missing ? 1u : 0u}).front();
-  const uint64_t first = ranks.least(is_missing ? ranks.rank() : ranks.size());
-  if (missing != 0)
-    throw support::Unavailable(
-        first != ranks.rank()
-            ? std::string{}
-            : fmt::format("rank {} on {}{} has no device: {}", first, ranks.host(),
-                          missing == 1 ? "" : fmt::format(" (and {} more)", missing - 1),
-                          opened.problem));
-  const uint64_t own = fingerprint(options);
-  if (ranks.least(own) != ranks.most(own))
-    throw support::UsageError("the ranks were given different options");
-  if (options.fail_rank >= static_cast<int64_t>(ranks.size()))
-    throw support::UsageError(fmt::format("--fail-rank: there is no rank {} among {} ranks",
-                                          options.fail_rank, ranks.size()));
-}
-
-support::ExitCode sort(Communicator& ranks, const Options& options, const Opened& opened) {
-  const support::Device& device = *opened.device;
+// Returns whether the result is right.
+bool sort(Communicator& ranks, const Options& options, bool is_virtual) {
   const Workload workload = workload_of(options, ranks.size());
-  const bool has_named_gpu =
-      options.device != "auto" && options.device != "hardware" && options.device != "virtual";
-  const size_t gpus = device.runtime.gpus().size();
-  const Agent gpu = has_named_gpu ? device.gpu : device.runtime.gpu(ranks.rank_on_host() % gpus);
-  const bool prints = ranks.rank() == 0;
-  if (prints) support::print_report(options.json_file, device.line());
-
-  Report report{.device = device.name(),
-                .is_virtual = device.is_virtual,
+  const Runtime runtime;
+  const Agent gpu = runtime.gpu(ranks.rank_on_host() % std::max<size_t>(runtime.gpus().size(), 1));
+  Report report{.device = gpu.name(),
+                .is_virtual = is_virtual,
                 .mpi = ranks.library(),
                 .ranks = ranks.size(),
                 .hosts = ranks.hosts(),
-                .workers = opened.workers,
                 .workload = workload,
                 .verified = true,
                 .iterations = {}};
@@ -98,42 +72,37 @@ support::ExitCode sort(Communicator& ranks, const Options& options, const Opened
     }
   } catch (const std::exception& error) {
     // Here, because MPI may use the buffers of an outstanding exchange.
-    ranks.fail(kProgram, error.what());
+    ranks.fail(error.what());
   }
-  if (prints) {
-    support::print_report(options.json_file, table(report));
-    if (!options.json_file.empty()) support::write_output(options.json_file, json_text(report));
-  }
-  return report.verified ? support::exit_ok : support::exit_measured_failure;
-}
-
-support::ExitCode run(const Options& options, int argc, char** argv) {
-  const Opened opened = open_device(options, argc, argv);
-  Communicator ranks(opened.device && !opened.device->is_virtual ? Idle::poll : Idle::sleep);
-  try {
-    agree(ranks, options, opened);
-    return sort(ranks, options, opened);
-  } catch (const support::Unavailable& error) {
-    if (*error.what() != '\0') support::print_error(kProgram, error.what());
-    return support::exit_unavailable;
-  } catch (const support::UsageError& error) {  // on every rank
-    if (ranks.rank() == 0) support::print_error(kProgram, error.what());
-    return support::exit_usage;
-  } catch (const std::exception& error) {
-    ranks.fail(kProgram, error.what());  // other ranks wait for this one
-  }
+  if (ranks.rank() == 0) std::printf("%s", table(report).c_str());
+  return report.verified;
 }
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  support::CommandLine app(
-      kProgram,
-      "Sorts keys on the GPUs of all ranks of MPI: each rank sorts chunks on its GPU, sends\n"
-      "each other rank its part, and merges what it receives, all at once. Prints keys per\n"
-      "second, how much of the exchange overlaps with work of the device, and the time of\n"
-      "each phase. Start it with mpirun, one rank per GPU.");
+int main(int argc, char** argv) try {
+  CLI::App app(
+      "Sorts keys on the GPUs of all ranks of MPI: each rank sorts chunks on its GPU, sends each\n"
+      "other rank its part, and merges what it receives, all at once. Start it with mpirun, one\n"
+      "rank per GPU.",
+      "sample_sort");
   Options options;
   declare(app, options);
-  return support::run_program(app, argc, argv, [&] { return run(options, argc, argv); });
+  CLI11_PARSE(app, argc, argv);
+
+  const bool is_virtual = dlsym(RTLD_DEFAULT, "uptempo_vgpu_device") != nullptr;
+  Communicator ranks(is_virtual ? Idle::sleep : Idle::poll);
+  try {
+    // All ranks use rank 0's options.
+    options = ranks.gather_all(std::span<const Options>(&options, 1)).front();
+    return sort(ranks, options, is_virtual) ? 0 : 1;
+  } catch (const std::invalid_argument& error) {  // by workload_of(), on every rank
+    if (ranks.rank() == 0) std::fprintf(stderr, "sample_sort: %s\n", error.what());
+    return 1;
+  } catch (const std::exception& error) {
+    ranks.fail(error.what());  // other ranks wait for this one
+  }
+} catch (const std::exception& error) {
+  std::fprintf(stderr, "sample_sort: %s\n", error.what());
+  return 1;
 }

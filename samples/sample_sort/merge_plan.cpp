@@ -1,4 +1,4 @@
-#include "samples/sample_sort/merge_plan.hpp"
+#include "merge_plan.hpp"
 
 namespace uptempo::sample_sort {
 

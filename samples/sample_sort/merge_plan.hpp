@@ -10,7 +10,7 @@
 #include <span>
 #include <vector>
 
-#include "samples/sample_sort/keys.hpp"
+#include "keys.hpp"
 
 namespace uptempo::sample_sort {
 

@@ -1,11 +1,8 @@
-#include "samples/sample_sort/report.hpp"
+#include "report.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
-
-#include "tools/support/table.hpp"
 
 namespace uptempo::sample_sort {
 namespace {
@@ -28,23 +25,19 @@ double phase_of(const RankTimes& rank) {
 }
 
 struct Row {
-  const char* name;  // in the table
-  const char* key;   // in JSON
+  const char* name;
   double (*value)(const RankTimes&);
 };
 
-constexpr Row kPhaseRows[] = {
-    {"sample", "sample", phase_of<0>},
-    {"sort", "sort", phase_of<1>},
-    {"exchange", "exchange", phase_of<2>},
-    {"merge", "merge", phase_of<3>},
-};
-static_assert(std::size(kPhaseRows) == kPhaseNames.size());
-
-constexpr Row kDeviceRows[] = {
-    {"device: sorting", "sorting", [](const RankTimes& rank) { return rank.device_sorting; }},
-    {"device: merging", "merging", [](const RankTimes& rank) { return rank.device_merging; }},
-    {"device: busy", "busy", [](const RankTimes& rank) { return rank.device_busy; }},
+constexpr Row kRows[] = {
+    {"sample", phase_of<0>},
+    {"sort", phase_of<1>},
+    {"exchange", phase_of<kExchange>},
+    {"merge", phase_of<3>},
+    {"total", total_of},
+    {"device: sorting", [](const RankTimes& rank) { return rank.device_sorting; }},
+    {"device: merging", [](const RankTimes& rank) { return rank.device_merging; }},
+    {"device: busy", [](const RankTimes& rank) { return rank.device_busy; }},
 };
 
 double overlap_of(const RankTimes& rank) { return ratio(rank.overlap, rank.phases[kExchange]); }
@@ -53,15 +46,6 @@ double fullest(const Report& report) {
   const std::vector<RankTimes>& ranks = median_iteration(report);
   const Spread received = spread(ranks, [](const RankTimes& rank) { return rank.received; });
   return ratio(received.most, received.mean);
-}
-
-nlohmann::ordered_json json_of(const Row& row, const std::vector<RankTimes>& ranks) {
-  const Spread s = spread(ranks, row.value);
-  return {{"name", row.key},
-          {"seconds_least", s.least},
-          {"seconds_mean", s.mean},
-          {"seconds_most", s.most},
-          {"share", ratio(sum(ranks, row.value), sum(ranks, total_of))}};
 }
 
 }  // namespace
@@ -101,10 +85,9 @@ std::string table(const Report& report) {
   const auto plural = [](uint64_t count, const char* noun) {
     return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
   };
-  std::string text = fmt::format(
-      "{} on {}, one GPU each{}; {}\n", plural(report.ranks, "rank"), plural(report.hosts, "host"),
-      report.workers == 0 ? "" : fmt::format(" with {}", plural(report.workers, "worker")),
-      report.mpi);
+  std::string text =
+      fmt::format("{}: {} on {}, one GPU each; {}\n", report.device, plural(report.ranks, "rank"),
+                  plural(report.hosts, "host"), report.mpi);
   text += fmt::format("{} {} keys, {}; {} of up to {} keys per rank\n", work.total,
                       name_of(work.distribution), work.uneven ? "uneven" : "even",
                       plural(work.rounds, "round"), work.chunk);
@@ -118,60 +101,18 @@ std::string table(const Report& report) {
       plural(report.iterations.size(), "iteration"), time, overlap(ranks) * 100,
       overlaps.least * 100, overlaps.most * 100, fullest(report));
 
-  support::Table rows(
-      {{"ms per rank", support::Align::left}, {"least"}, {"mean"}, {"most"}, {"share"}});
-  const auto add = [&](const Row& row) {
+  text += fmt::format("{:<15} {:>10} {:>10} {:>10} {:>7}\n{:-<56}\n", "ms per rank", "least",
+                      "mean", "most", "share", "");
+  for (const Row& row : kRows) {
     const Spread s = spread(ranks, row.value);
-    rows.add_row(
-        {row.name, fmt::format("{:.3f}", s.least * 1e3), fmt::format("{:.3f}", s.mean * 1e3),
-         fmt::format("{:.3f}", s.most * 1e3),
-         fmt::format("{:.1f} %", 100 * ratio(sum(ranks, row.value), sum(ranks, total_of)))});
-  };
-  for (const Row& row : kPhaseRows) add(row);
-  add({"total", "total", total_of});
-  for (const Row& row : kDeviceRows) add(row);
-  text += rows.text();
+    text += fmt::format("{:<15} {:>10.3f} {:>10.3f} {:>10.3f} {:>5.1f} %\n", row.name,
+                        s.least * 1e3, s.mean * 1e3, s.most * 1e3,
+                        100 * ratio(sum(ranks, row.value), sum(ranks, total_of)));
+  }
   text += report.verified
               ? "\nVerified: the ranks' keys are in order, and are those of the input.\n"
               : "\nWRONG RESULTS: keys are out of order, or are not those of the input.\n";
   return text;
-}
-
-std::string json_text(const Report& report) {
-  const std::vector<RankTimes>& ranks = median_iteration(report);
-  const Workload& work = report.workload;
-  nlohmann::ordered_json json{{"device", report.device},
-                              {"virtual_gpu", report.is_virtual},
-                              {"mpi", report.mpi},
-                              {"ranks", report.ranks},
-                              {"hosts", report.hosts},
-                              {"workers_per_rank", report.workers},
-                              {"keys", work.total},
-                              {"distribution", name_of(work.distribution)},
-                              {"uneven", work.uneven},
-                              {"rounds", work.rounds},
-                              {"chunk", work.chunk},
-                              {"seed", work.seed},
-                              {"iterations", report.iterations.size()},
-                              {"verified", report.verified},
-                              {"seconds", seconds_of(ranks)},
-                              {"keys_per_second", keys_per_second(report)},
-                              {"overlap", overlap(ranks)},
-                              {"fullest_rank", fullest(report)},
-                              {"seconds_of_iterations", nlohmann::ordered_json::array()},
-                              {"phases", nlohmann::ordered_json::array()},
-                              {"device_times", nlohmann::ordered_json::array()},
-                              {"received", nlohmann::ordered_json::array()},
-                              {"overlaps", nlohmann::ordered_json::array()}};
-  for (const auto& each : report.iterations)
-    json["seconds_of_iterations"].push_back(seconds_of(each));
-  for (const Row& row : kPhaseRows) json["phases"].push_back(json_of(row, ranks));
-  for (const Row& row : kDeviceRows) json["device_times"].push_back(json_of(row, ranks));
-  for (const RankTimes& rank : ranks) {
-    json["received"].push_back(static_cast<uint64_t>(rank.received));
-    json["overlaps"].push_back(overlap_of(rank));
-  }
-  return json.dump(2) + '\n';
 }
 
 }  // namespace uptempo::sample_sort

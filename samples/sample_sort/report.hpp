@@ -1,11 +1,10 @@
-// The report of sample_sort, as a table and as JSON.
+// The report of sample_sort.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
-#include "samples/sample_sort/options.hpp"
+#include "options.hpp"
 
 namespace uptempo::sample_sort {
 
@@ -15,7 +14,6 @@ struct Report {
   std::string mpi;
   uint32_t ranks = 1;
   uint32_t hosts = 1;
-  uint32_t workers = 0;  // per rank; virtual GPU only
   Workload workload;
   bool verified = true;
   // One entry per iteration, with an entry per rank.
@@ -37,6 +35,5 @@ Spread spread(const std::vector<RankTimes>& ranks, double (*value)(const RankTim
 double overlap(const std::vector<RankTimes>& ranks);
 
 std::string table(const Report& report);
-std::string json_text(const Report& report);
 
 }  // namespace uptempo::sample_sort

@@ -1,10 +1,10 @@
-#include "samples/sample_sort/sample_sort.hpp"
+#include "sample_sort.hpp"
 
 #include <algorithm>
 #include <chrono>
 #include <vector>
 
-#include "samples/sample_sort/splitters.hpp"
+#include "splitters.hpp"
 
 namespace uptempo::sample_sort {
 namespace {
@@ -41,7 +41,7 @@ class PhaseClock {
   const int64_t begin_ = now_ns();
   int64_t since_ = begin_;
   Phase phase_ = Phase::sample;
-  std::vector<Interval> intervals_[kPhaseNames.size()];
+  std::vector<Interval> intervals_[kPhases];
 };
 
 }  // namespace
@@ -214,7 +214,7 @@ RankTimes SampleSort::run(bool fails) {
   RankTimes times;
   times.total = clock.total_seconds();
   times.received = static_cast<double>(result_keys_);
-  for (size_t i = 0; i < kPhaseNames.size(); ++i)
+  for (size_t i = 0; i < kPhases; ++i)
     times.phases[i] = seconds_of(clock.intervals(static_cast<Phase>(i)));
   const auto intervals_of = [&](const std::vector<Work>& works) {
     std::vector<Interval> intervals;

@@ -9,14 +9,14 @@
 // Lifetime: within that of the Communicator.
 #pragma once
 
-#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 
 #include <uptempo/uptempo.hpp>
-#include "samples/sample_sort/communicator.hpp"
-#include "samples/sample_sort/gpu_sorter.hpp"
-#include "samples/sample_sort/keys.hpp"
+#include "communicator.hpp"
+#include "gpu_sorter.hpp"
+#include "keys.hpp"
 
 namespace uptempo::sample_sort {
 
@@ -27,11 +27,11 @@ enum class Phase : uint8_t {
   exchange,  // an exchange of counts or keys is outstanding, from its start until it is found done
   merge,     // for merges: before arriving keys have room again, and after the last exchange
 };
-inline constexpr std::array<const char*, 4> kPhaseNames{"sample", "sort", "exchange", "merge"};
+inline constexpr size_t kPhases = 4;
 
 // Times of one rank in seconds, and its keys.
 struct RankTimes {
-  double phases[kPhaseNames.size()] = {};
+  double phases[kPhases] = {};
   double total = 0;
   double device_sorting = 0;  // the device executed copies and kernels of sorts
   double device_merging = 0;  // of merges

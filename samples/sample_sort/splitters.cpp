@@ -1,4 +1,4 @@
-#include "samples/sample_sort/splitters.hpp"
+#include "splitters.hpp"
 
 #include <fmt/format.h>
 

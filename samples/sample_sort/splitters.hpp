@@ -17,7 +17,7 @@
 #include <span>
 #include <vector>
 
-#include "samples/sample_sort/keys.hpp"
+#include "keys.hpp"
 
 namespace uptempo::sample_sort {
 

@@ -2,14 +2,10 @@
 // computes its half. After a step, each GPU copies its edge into the other's halo: the cell beside
 // that one's half. Events order the steps of both on the devices; the host waits once, at the end.
 //
-//   two_gpus [--device auto|hardware|virtual]
+// It needs two GPUs, which must be able to access each other's memory. On virtual ones:
 //
-// On the virtual GPU the program starts a machine with two. To try two different GPUs:
-//
+//   uptempo-vgpu --gpus 2 -- two_gpus
 //   uptempo-vgpu --gpus gfx90a,gfx908 -- two_gpus
-//
-// Exit code: 0 the result is right, 1 it is not or the device failed, 2 wrong argument, 77 the
-// machine has fewer than two GPUs, or they cannot access each other's memory.
 #include <uptempo/kernels/basics.hpp>
 #include <uptempo/uptempo.hpp>
 
@@ -17,11 +13,9 @@
 #include <array>
 #include <cstdio>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <vector>
-
-#include "samples/support/sample.hpp"
-#include "tools/support/program.hpp"
 
 using namespace uptempo;
 
@@ -65,7 +59,7 @@ void step(Half& half, const Half& other, uint32_t number) {
                    CopySource::device(to.data() + half.edge, sizeof(float)));
 }
 
-bool run(const Runtime& runtime, vgpu::RunningOn device) {
+bool run(const Runtime& runtime) {
   const std::array<Agent, 2> left_first{runtime.gpus()[0], runtime.gpus()[1]};
   const std::array<Agent, 2> right_first{left_first[1], left_first[0]};
   std::array<Half, 2> halves{Half{left_first, true}, Half{right_first, false}};
@@ -96,32 +90,30 @@ bool run(const Runtime& runtime, vgpu::RunningOn device) {
     for (size_t i = 1; i <= 2 * kHalf; ++i) expected[i] = before[i - 1] + before[i + 1];
   }
   const bool right = std::equal(found.begin(), found.end(), expected.begin() + 1);
-  std::printf("%s: %u steps of %u values on %s and %s, %s\n", vgpu::label(device).data(), kSteps,
-              2 * kHalf, name_and_node(left_first[0]).c_str(), name_and_node(left_first[1]).c_str(),
+  std::printf("%u steps of %u values on %s and %s, %s\n", kSteps, 2 * kHalf,
+              name_and_node(left_first[0]).c_str(), name_and_node(left_first[1]).c_str(),
               right ? "equal to the host's result" : "DIFFERENT from the host's result");
   return right;
 }
 
-// Empty if the machine can run this program.
-std::string missing(const Runtime& runtime) {
-  if (runtime.gpus().size() < 2) return "this machine has one GPU, and two are needed";
+void require_two_gpus(const Runtime& runtime) {
+  if (runtime.gpus().size() < 2)
+    throw std::runtime_error(
+        "this machine has one GPU, and two are needed; uptempo-vgpu --gpus 2 gives the program two "
+        "virtual ones");
   for (size_t i = 0; i < 2; ++i)
     if (!can_reach(runtime.gpus()[i], runtime.gpus()[1 - i]))
-      return name_and_node(runtime.gpus()[i]) + " cannot access memory of " +
-             name_and_node(runtime.gpus()[1 - i]);
-  return {};
+      throw std::runtime_error(name_and_node(runtime.gpus()[i]) + " cannot access memory of " +
+                               name_and_node(runtime.gpus()[1 - i]));
 }
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  return support::run_sample("two_gpus", "A stencil on two GPUs, which exchange their halos.", argc,
-                             argv,
-                             [](vgpu::RunningOn device) {
-                               const Runtime runtime;
-                               if (const std::string reason = missing(runtime); !reason.empty())
-                                 throw support::Unavailable(reason);
-                               return run(runtime, device);
-                             },
-                             {"--gpus", "2"});
+int main() try {
+  const Runtime runtime;
+  require_two_gpus(runtime);
+  return run(runtime) ? 0 : 1;
+} catch (const std::exception& error) {
+  std::fprintf(stderr, "two_gpus: %s\n", error.what());
+  return 1;
 }

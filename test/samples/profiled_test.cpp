@@ -116,18 +116,16 @@ struct Sample {
 TEST_CASE("a profiler sees each packet of every sample exactly once", "[profiled]") {
   const Sample sample = GENERATE(
       // one batch of 120
-      Sample{FIRST_BATCH, {"virtual"}, 120},
+      Sample{FIRST_BATCH, {}, 120},
       // 4 requests of 3 batches of one kernel
-      Sample{EVENT_LOOP, {"virtual"}, 4 * 3},
+      Sample{EVENT_LOOP, {}, 4 * 3},
       // 1000 replays of 2 dispatches
-      Sample{REPLAY, {"virtual"}, 1000 * 2},
+      Sample{REPLAY, {}, 1000 * 2},
       // 6 ways to sort, with 120 dispatches each
-      Sample{BITONIC_SORT, {"--device", "virtual", "--iterations", "1"}, 6 * 120},
+      Sample{BITONIC_SORT, {"--iterations", "1"}, 6 * 120},
       // 8 batches of 4 kernels, twice
-      Sample{STREAMS, {"--device", "virtual"}, 2 * 8 * 4},
-      Sample{MANY_STREAMS, {"--device", "virtual", "--rounds", "1"}, 0},
-      Sample{LAUNCH_LOOP, {"--device", "virtual", "--steps", "20"}, 0},
-      Sample{TASK_GRAPH, {"--device", "virtual", "--rounds", "2"}, 0});
+      Sample{STREAMS, {}, 2 * 8 * 4}, Sample{MANY_STREAMS, {}, 0},
+      Sample{LAUNCH_LOOP, {"--steps", "20"}, 0}, Sample{TASK_GRAPH, {}, 0});
   const auto [tool, library] =
       GENERATE(std::pair<std::string, std::string>{"shadow", SHADOW},
                std::pair<std::string, std::string>{"intercept", INTERCEPT});

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <memory>
 
-#include "samples/bitonic_sort/options.hpp"
 #include "samples/bitonic_sort/report.hpp"
 #include "samples/bitonic_sort/sorter.hpp"
 #include "tools/fence_scope/command_line.hpp"
@@ -36,7 +35,7 @@ DeviceCounts counts_of(const Counters& counters) {
 
 // Rungs differ in more than headers and include their copies. They therefore have no gated time and
 // are not recommended.
-std::vector<Cell> cells_of(const sort::Report& report, const sort::Network& network) {
+std::vector<Cell> cells_of(const sort::Report& report) {
   std::vector<Cell> cells;
   for (size_t i = 0; i < report.rungs.size(); ++i) {
     const sort::RungResult& rung = report.rungs[i];
@@ -44,12 +43,12 @@ std::vector<Cell> cells_of(const sort::Report& report, const sort::Network& netw
     cell.workload = "bitonic-sort";
     cell.label = sort::rung_label(report, i);
     cell.kernels = report.kernels;
-    cell.bytes_per_kernel = cell.working_set_bytes = uint64_t{4} * network.length();
+    cell.bytes_per_kernel = cell.working_set_bytes = uint64_t{4} * report.length;
     for (size_t packet = 0; packet < report.kernels; ++packet)
       cell.headers.push_back(sort::packet_flags(rung.rung.switches, packet, report.kernels));
     cell.judgement = {.verdict = rung.wrong_iterations == 0 ? Verdict::correct : Verdict::unknown,
                       .wrong_runs = rung.wrong_iterations,
-                      .runs = report.iterations,
+                      .runs = static_cast<uint32_t>(rung.iteration_us.size()),
                       .reason = "results are compared with std::sort"};
     cell.ungated = times_of(rung.iteration_us, Method{}.precision);
     cell.counts = counts_of(rung.counts);
@@ -98,6 +97,14 @@ std::string conclusion_of(const sort::Report& report, const support::Device& dev
                      device.time_name());
 }
 
+sort::Network network_of(const LadderOptions& options) {
+  try {
+    return sort::Network(options.length);
+  } catch (const std::invalid_argument& error) {
+    throw support::UsageError(std::string("--length: ") + error.what());
+  }
+}
+
 support::ExitCode run_ladder(const LadderOptions& options, const Invocation& call) {
   refuse_trace(
       call.files,
@@ -105,7 +112,7 @@ support::ExitCode run_ladder(const LadderOptions& options, const Invocation& cal
       "explain");
   (void)prints_text(call.files);  // before a long experiment
   const Profile& profile = find_profile(options.profile);
-  const sort::Network network = sort::network_for_option(options.length);
+  const sort::Network network = network_of(options);
   const support::Device device = support::open_device(options.device, call.argc, call.argv);
   const support::InterruptWatch watch;
   sort::Sorter sorter(device.gpu, network, false);
@@ -114,40 +121,33 @@ support::ExitCode run_ladder(const LadderOptions& options, const Invocation& cal
   std::ranges::sort(sorted);
 
   support::Progress progress;
-  sort::Report measured{.device = device.name(),
-                        .is_virtual = device.is_virtual,
-                        .length = network.length(),
-                        .kernels = static_cast<uint32_t>(network.passes().size()),
-                        .workgroup = network.workgroup(),
-                        .iterations = options.iterations,
-                        .seed = options.seed,
-                        .descending = false,
-                        .verified = true,
-                        .rungs = sort::measure(
-                            sort::ladder(), options.iterations,
-                            [&](const sort::Switches& switches) {
-                              sort::Iteration iteration = sorter.run(switches);
-                              iteration.correct = std::ranges::equal(sorter.output(), sorted);
-                              return iteration;
-                            },
-                            [&](const std::string& what, uint64_t done, uint64_t of) {
-                              progress.show(what, done, of);
-                            })};
+  const sort::Report measured{.is_virtual = device.is_virtual,
+                              .length = network.length(),
+                              .kernels = static_cast<uint32_t>(network.passes().size()),
+                              .workgroup = network.workgroup(),
+                              .descending = false,
+                              .rungs = sort::measure(
+                                  sort::ladder(), options.iterations,
+                                  [&](const sort::Switches& switches) {
+                                    sort::Iteration iteration = sorter.run(switches);
+                                    iteration.correct = std::ranges::equal(sorter.output(), sorted);
+                                    return iteration;
+                                  },
+                                  [&](const std::string& what, uint64_t done, uint64_t of) {
+                                    progress.show(what, done, of);
+                                    return !support::interrupted();
+                                  })};
   progress.clear();
-  // Fewer than requested after an interrupt.
-  measured.iterations = static_cast<uint32_t>(measured.rungs.front().iteration_us.size());
-  measured.verified = std::ranges::all_of(
-      measured.rungs, [](const sort::RungResult& rung) { return rung.wrong_iterations == 0; });
 
   Report report = begin_report("ladder", call, device, options.seed);
-  report.cells = cells_of(measured, network);
+  report.cells = cells_of(measured);
   if (device.is_virtual) add_model(report.cells, profile, network);
   report.conclusion = conclusion_of(measured, device);
   if (support::interrupted()) report.warnings.emplace_back(kInterruptedWarning);
   publish(
       report, call.files,
       report.conclusion + '\n' + device.line() + sort::table(measured) + model_table(report.cells));
-  return *measured.verified ? support::exit_ok : support::exit_measured_failure;
+  return sort::is_right(measured) ? support::exit_ok : support::exit_measured_failure;
 }
 
 }  // namespace

@@ -15,21 +15,8 @@ using Words = std::vector<std::string>;
 
 // Arguments with which a program does little and prints everything that it prints.
 const std::map<std::string, Words> kBriefRuns{
-    {"bitonic_sort", {"--device", "virtual", "--length", "64", "--iterations", "1"}},
-    {"bitonic_sort_c", {"--device", "virtual"}},
-    {"event_loop", {"--device", "virtual"}},
-    {"first_batch", {"--device", "virtual"}},
-    {"first_batch_c", {"--device", "virtual"}},
-    {"from_hip", {"--device", "virtual"}},
     {"hardware_check", {"--device", "virtual", "--only", "profiling"}},
     {"hardware_check_hip", {"--device", "virtual"}},
-    {"launch_loop", {"--device", "virtual", "--steps", "20"}},
-    {"many_streams", {"--device", "virtual", "--rounds", "1"}},
-    {"replay", {"--device", "virtual"}},
-    {"sample_sort", {"--device", "virtual", "--keys", "64", "--iterations", "1"}},
-    {"streams", {"--device", "virtual"}},
-    {"task_graph", {"--device", "virtual", "--rounds", "1"}},
-    {"two_gpus", {"--device", "virtual"}},
     {"aql_dump",
      {"packet", "00010d02", "00000100", "0", "200", "1", "1", "0", "0", "1000", "0", "2000", "0",
       "0", "0", "0", "0"}},
@@ -53,9 +40,8 @@ const std::set<std::string> kLaunchers{"uptempo-vgpu", "uptempo-graphs"};
 const std::set<std::string> kSlow{"vgpu_consume_bench", "vgpu_bench", "dispatch_bench"};
 
 // Their brief runs print tables to standard output.
-const std::set<std::string> kTables{"bitonic_sort", "launch_loop",  "many_streams",
-                                    "sample_sort",  "task_graph",   "contention_bench",
-                                    "sort_vs_pocl", "stream_bench", "wait_bench"};
+const std::set<std::string> kTables{"contention_bench", "sort_vs_pocl", "stream_bench",
+                                    "wait_bench"};
 
 bool says_full(const std::string& error, const std::string& what) {
   return contains(error, "cannot write " + what + ": No space left on device");

@@ -4,7 +4,6 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "samples/bitonic_sort/options.hpp"
 #include "samples/bitonic_sort/sorter.hpp"
 #include "tools/bench/sort_vs_pocl/comparison.hpp"
 #include "tools/bench/sort_vs_pocl/curve.hpp"
@@ -34,8 +33,16 @@ void require_sorted(std::span<const uint32_t> result, std::span<const uint32_t> 
         fmt::format("{} did not sort: its result differs from std::sort of the input", whose));
 }
 
+sort::Network network_of(const Options& options) {
+  try {
+    return sort::Network(options.length);
+  } catch (const std::invalid_argument& error) {
+    throw support::UsageError(std::string("--length: ") + error.what());
+  }
+}
+
 support::ExitCode run(const Options& options, int argc, char** argv) {
-  const sort::Network network = sort::network_for_option(options.length);
+  const sort::Network network = network_of(options);
   const support::Device device = support::open_device(options.device, argc, argv);
   support::print_report(options.json_file, device.line());
   bench::PoclSort pocl(network.length());

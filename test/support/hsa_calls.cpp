@@ -1,4 +1,4 @@
-#include "tools/support/hsa_calls.hpp"
+#include "test/support/hsa_calls.hpp"
 
 #include <dlfcn.h>
 #include <hsa/hsa.h>

@@ -1,5 +1,5 @@
 // HSA calls, counted outside the engine, on a device.
-#include "tools/support/hsa_calls.hpp"
+#include "test/support/hsa_calls.hpp"
 
 #include <uptempo/uptempo.hpp>
 
