@@ -12,7 +12,9 @@ Rooms are layers: a room includes itself and the rooms before it; its sub-folder
   aql          includes nothing else of the tree
   engine       includes its rooms in the order of ENGINE, aql and kernels
   shipped      aql, engine, kernels, samples and tools include nothing of test/
-  virtual GPU  samples and tools include only launch.hpp and query.h of tools/vgpu; its benchmark
+  samples      each builds alone against the installed package: it includes installed headers, and
+               files of its own folder by their names in it
+  virtual GPU  tools include only launch.hpp and query.h of tools/vgpu; its benchmark
                tools/bench/vgpu may include more. tools/vgpu includes nothing else of the tree but
                VGPU_SHARED, which include nothing of it, and its layers in the order of VGPU
   public       a header of HEADERS (uptempo_library) includes public headers, and detail/ headers of
@@ -26,6 +28,7 @@ Exit code: 1 if an include breaks a rule, else 0.
 """
 
 import pathlib
+import posixpath
 import re
 import sys
 
@@ -35,7 +38,7 @@ VGPU = ["device", "gfx9", "cp", "kfd", "interpose"]
 VGPU_SHARED = ("aql/printable.hpp", "aql/write_all.hpp", "tools/support/option_text.hpp",
                "tools/support/preload_target.hpp", "tools/support/rocr_tables.hpp")
 QUERY = "tools/vgpu/query.h"
-SOURCES = {".hpp", ".cpp", ".h", ".inc", ".hip"}
+SOURCES = {".hpp", ".cpp", ".h", ".c", ".inc", ".hip"}
 
 
 def includes(path):
@@ -74,6 +77,8 @@ def why_wrong(source, target):
     shipped = source.split("/")[0] in ("aql", "engine", "kernels", "samples", "tools")
     if shipped and target.startswith("test/"):
         return "nothing shipped includes test/"
+    if source.startswith("samples/") and target.startswith(("samples/", "tools/")) and target != QUERY:
+        return "a sample includes installed headers, and files of its own folder by their names in it"
     if source.startswith("aql/") and not target.startswith("aql/"):
         return "aql includes nothing else of the tree"
     if source.startswith("engine/"):
@@ -93,7 +98,7 @@ def why_wrong(source, target):
         mine, other = room_of(source[11:], VGPU), room_of(target[11:], VGPU)
         if mine >= 0 and other > mine:
             return f"tools/vgpu/{VGPU[mine]} comes before tools/vgpu/{VGPU[other]}"
-    outside = source.startswith(("samples/", "tools/", "engine/")) and not source.startswith(("tools/vgpu/", "tools/bench/vgpu/"))
+    outside = source.startswith(("tools/", "engine/")) and not source.startswith(("tools/vgpu/", "tools/bench/vgpu/"))
     if outside and target.startswith("tools/vgpu/") and target not in ("tools/vgpu/launch.hpp", QUERY):
         return "others include only launch.hpp and query.h of tools/vgpu"
     return None
@@ -167,7 +172,7 @@ def check(root):
     for source in sorted(files):
         for number, written in includes(root / source):
             name = in_tree(written)
-            candidates = [name, str(pathlib.PurePosixPath(source).parent / name)]
+            candidates = [name, posixpath.normpath(pathlib.PurePosixPath(source).parent / name)]
             if source.startswith(("tools/vgpu/", "tools/bench/vgpu/", "test/vgpu/")):
                 candidates.append("tools/vgpu/" + name)
             target = next((c for c in candidates if c in files), None)
@@ -176,7 +181,8 @@ def check(root):
                 wrong.append(f"{source}:{number}: includes {written}: {why}")
             if target is None:
                 continue
-            why = why_wrong(source, target)
+            of_own_folder = target == candidates[1] and target.split("/")[:2] == source.split("/")[:2]
+            why = None if source.startswith("samples/") and of_own_folder else why_wrong(source, target)
             if why is None and source in listed:
                 why = why_not_installed(source, target, public, detail)
             if why is None and is_user(source) and target.startswith(("aql/", "engine/")) and target not in public:

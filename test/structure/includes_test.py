@@ -45,8 +45,19 @@ class Includes(unittest.TestCase):
         self.assertEqual(len(self.wrong({"aql/a.hpp": '#include <uptempo/memory/b.hpp>\n', "engine/memory/b.hpp": ""})), 1)
 
     def test_two_headers_of_the_virtual_gpu_are_open_to_others(self):
-        self.assertEqual(self.wrong({"samples/a.cpp": "#include <tools/vgpu/launch.hpp>\n", "tools/vgpu/launch.hpp": ""}), [])
-        self.assertEqual(len(self.wrong({"samples/a.cpp": '#include "tools/vgpu/cp/b.hpp"\n', "tools/vgpu/cp/b.hpp": ""})), 1)
+        self.assertEqual(self.wrong({"tools/a/a.cpp": '#include "tools/vgpu/launch.hpp"\n', "tools/vgpu/launch.hpp": ""}), [])
+        self.assertEqual(len(self.wrong({"tools/a/a.cpp": '#include "tools/vgpu/cp/b.hpp"\n', "tools/vgpu/cp/b.hpp": ""})), 1)
+
+    def test_a_sample_includes_installed_headers_and_its_own_files_by_their_names(self):
+        files = {"samples/a/b.hpp": "", "samples/c/d.hpp": "", "tools/support/table.hpp": "", "tools/vgpu/launch.hpp": "",
+                 "tools/vgpu/query.h": "", "engine/CMakeLists.txt": LIBRARY.format("engine", "dispatch/a.hpp"),
+                 "engine/dispatch/a.hpp": ""}
+        for name in ('"b.hpp"', "<uptempo/dispatch/a.hpp>", "<uptempo/vgpu/query.h>"):
+            self.assertEqual(self.wrong({**files, "samples/a/a.cpp": f"#include {name}\n"}), [], name)
+        for name in ("samples/a/b.hpp", "samples/c/d.hpp", "../c/d.hpp", "tools/support/table.hpp", "tools/vgpu/launch.hpp"):
+            for source in ("samples/a/a.cpp", "samples/a/a.c"):
+                self.assertEqual(len(self.wrong({**files, source: f'#include "{name}"\n'})), 1, name)
+        self.assertEqual(self.wrong({**files, "tools/a/a.cpp": '#include "samples/a/b.hpp"\n'}), [])
 
     def test_the_layers_of_the_virtual_gpu_look_down(self):
         self.assertEqual(len(self.wrong({"tools/vgpu/device/a.hpp": '#include "cp/b.hpp"\n', "tools/vgpu/cp/b.hpp": ""})), 1)
