@@ -1,5 +1,5 @@
 # Run by ctest: builds consumer/ against Uptempo. WAY = package or subdirectory: and runs it.
-# WAY = headers: compiles each installed header alone.
+# WAY = headers: compiles each installed header alone. WAY = samples: builds and runs every sample.
 cmake_minimum_required(VERSION 3.22)
 
 function(run)
@@ -41,17 +41,20 @@ list(TRANSFORM names REPLACE "[.]cl$" ".hpp")
 foreach(name IN LISTS names ITEMS kernels/triple.hpp kernels/util.hpp)
   file(WRITE ${place}/own/${name} "#error ${name} of the consumer\n")
 endforeach()
-set(arguments -S ${CMAKE_CURRENT_LIST_DIR}/consumer -B ${place}/build -G ${GENERATOR} -DCMAKE_BUILD_TYPE=${BUILD_TYPE}
-    -DOWN_FOLDERS=${place}/own)
+set(settings "")
 if(LAUNCHER)
-  list(APPEND arguments -DCMAKE_CXX_COMPILER_LAUNCHER=${LAUNCHER})
+  list(APPEND settings -DCMAKE_CXX_COMPILER_LAUNCHER=${LAUNCHER})
 endif()
 if(sanitizers)
-  list(APPEND arguments -DCMAKE_CXX_FLAGS=-fsanitize=${sanitizers})
+  list(APPEND settings -DCMAKE_C_FLAGS=-fsanitize=${sanitizers} -DCMAKE_CXX_FLAGS=-fsanitize=${sanitizers})
 endif()
+set(arguments -S ${CMAKE_CURRENT_LIST_DIR}/consumer -B ${place}/build -G ${GENERATOR} -DCMAKE_BUILD_TYPE=${BUILD_TYPE}
+    -DOWN_FOLDERS=${place}/own ${settings})
 
 if(NOT WAY STREQUAL "subdirectory")
   run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${prefix})
+endif()
+if(WAY MATCHES "^(package|headers)$")
   run(${CMAKE_COMMAND} ${arguments} -DCMAKE_PREFIX_PATH=${prefix} "-DUPTEMPO_COMPONENTS=${COMPONENTS}"
       "-DUPTEMPO_HEADERS=${HEADERS}")
 endif()
@@ -63,7 +66,9 @@ function(check_triple launcher)
   endif()
 endfunction()
 
-if(WAY STREQUAL "headers")
+if(WAY STREQUAL "samples")
+  include(${CMAKE_CURRENT_LIST_DIR}/samples.cmake)
+elseif(WAY STREQUAL "headers")
   run(${CMAKE_COMMAND} --build ${place}/build --target headers_alone)
 elseif(WAY STREQUAL "package")
   run(${CMAKE_COMMAND} --build ${place}/build)
@@ -159,7 +164,7 @@ else()
     endif()
   endforeach()
 endif()
-if(NOT WAY STREQUAL "headers")
+if(WAY MATCHES "^(package|subdirectory)$")
   # The consumer's own headers are found under their names.
   run_refused(COMMAND ${CMAKE_COMMAND} --build ${place}/build --target includes_own
               EXPECT "engine/uptempo.hpp of the consumer" "aql/packet.hpp of the consumer"
