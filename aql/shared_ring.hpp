@@ -43,7 +43,8 @@
 // The processor may take a packet as soon as its header is valid, even beyond the write index (HSA
 // Platform System Architecture 1.2, 2.9). A slot is free when its packet is taken and committed.
 //
-// Requires: no other code publishes to the queue while the SharedRing exists.
+// Requires: no other code publishes to the queue while the SharedRing exists, except in turns
+// (follow()).
 // Thread safety: every function may be called from any thread. Each writer belongs to one thread.
 // Lifetime: the queue outlives the SharedRing.
 // Cost: construction allocates 8 bytes per slot. After that: no lock, allocation or system call.
@@ -77,6 +78,23 @@ class SharedRing {
   uint32_t ring_size() const noexcept { return mask_ + 1; }
   // Index of the next packet if it were claimed now.
   uint64_t claimed() const noexcept { return claimed_.load(std::memory_order_relaxed); }
+
+  // The next three are for turns with other code. No writer has a claim or makes one meanwhile.
+  // The write index that others see: the next one, unless other code has published to the queue.
+  uint64_t visible_write_index() const noexcept { return view_.load_write_index(); }
+  uint64_t free_slots() const noexcept {
+    const uint64_t read = view_.load_read_index();
+    SlotHolds* const held = holds();
+    return ring_size() - (claimed() - (held == nullptr ? read : held->free_below(read)));
+  }
+  // Continues after the packets that other code has published. It publishes no more.
+  void follow() noexcept {
+    const uint64_t next = view_.load_write_index();
+    // Relaxed: the caller orders this and the writers' threads. The marks of the slots passed are
+    // of earlier laps, as those of publications that were committed in turn.
+    claimed_.store(next, std::memory_order_relaxed);
+    committed_.store(next, std::memory_order_relaxed);
+  }
 
   // Slots that the read index does not free (slot_holds.hpp). Null until the first hold. The holds
   // outlive the ring's use. Any thread; once.

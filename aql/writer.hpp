@@ -32,11 +32,12 @@
 //              write index. The owner may change threads if it orders them itself.
 //   shared     Threads of this process share the queue through a SharedRing, with one writer each,
 //              and keep the exclusive rule (shared_ring.hpp).
-// No other code may publish to the queue. Such code would claim slots on the visible write index
-// (hsa_queue_add_write_index), which exposes a slot before it is filled. An INVALID header protects
-// that slot only if the processor reads the slot once, and some hosts split its fetch of 64 bytes:
-// it can then combine halves of the old and the new packet (seen on MI300X behind Intel hosts,
-// github.com/ROCm/rocm-systems/pull/10377).
+// No other code may publish to the queue, except in turns (follow()). Such code would claim slots
+// on the visible write index (hsa_queue_add_write_index), which exposes a slot before it is filled.
+// An INVALID header protects that slot only if the processor reads the slot once, and some hosts
+// split its fetch of 64 bytes: it can then combine halves of the old and the new packet (seen on
+// MI300X behind Intel hosts, github.com/ROCm/rocm-systems/pull/10377). In its turn, other code is
+// the only producer, and can store the index after its packets as this writer does.
 //
 // Tools: a profiler may keep an index of its own behind the HSA functions. It reads the packets and
 // moves the queue's write index when the doorbell is stored (rocprofiler-sdk: ROCm/rocm-systems
@@ -194,6 +195,10 @@ class AqlQueueWriter {
   bool has_intruder() const noexcept {
     return shared_ == nullptr && view_.write_index != nullptr && load_write_index() != next_;
   }
+
+  // Continues after packets that other code has published, in turns with this writer: no slots are
+  // reserved, and that code publishes no more. Not for a shared queue (SharedRing::follow()).
+  void follow() noexcept { next_ = load_write_index(); }
 
   Room room() const noexcept;
   uint32_t ring_size() const noexcept { return mask_ + 1; }

@@ -251,6 +251,31 @@ void HardwareQueue::reset() noexcept {
   session_.reset();
 }
 
+void require_several_producers(const hsa_queue_t* queue, const char* call) {
+  const auto refuse = [&](const char* found, const char* remedy) {
+    throw Error({.code = ErrorCode::argument,
+                 .status = HSA_STATUS_ERROR_INVALID_QUEUE,
+                 .call = call,
+                 .asked = "an HSA queue of the caller's for several threads",
+                 .found = found,
+                 .remedy = remedy});
+  };
+  if (queue == nullptr) refuse("a null pointer", "pass a queue that hsa_queue_create has made");
+  if (queue->type == HSA_QUEUE_TYPE_SINGLE)
+    refuse("one of type HSA_QUEUE_TYPE_SINGLE, which has one producer",
+           "create it with HSA_QUEUE_TYPE_MULTI, or use it from one thread with Queue::borrow()");
+}
+
+void refuse_beside_others(const char* call, uint64_t next_index, uint64_t visible_write_index) {
+  throw Error({.code = ErrorCode::unavailable,
+               .status = HSA_STATUS_ERROR_INVALID_QUEUE,
+               .call = call,
+               .asked = fmt::format("packets at index {}", next_index),
+               .found = fmt::format("write index {}: other code publishes to this HSA queue, too",
+                                    visible_write_index),
+               .remedy = "publish packets of your own with publish_own(), or to another queue"});
+}
+
 std::unique_ptr<aql::SlotHolds> make_slot_holds(const hsa_queue_t* queue) {
   const uint64_t read_index = hsa_queue_load_read_index_scacquire(queue);
   return std::make_unique<aql::SlotHolds>(queue->size, read_index, is_complete);
@@ -270,6 +295,32 @@ SharedHsaQueue::SharedHsaQueue(const Agent& agent, uint32_t packets, RingAccessM
     : queue_(agent, packets, access, on_common_queue_error, this) {
   access_reason_ = queue_.access().reason;
   ring_ = std::make_unique<aql::SharedRing>(queue_.handle(), queue_.access().access);
+}
+
+SharedHsaQueue::SharedHsaQueue(const Agent& agent, hsa_queue_t* queue,
+                               const std::atomic<hsa_status_t>* error, RingAccessMode access)
+    : is_borrowed_(true), session_(Session::current()), foreign_error_(error) {
+  require_several_producers(queue, "SharedQueue::borrow");
+  const RingAccessChoice choice =
+      choose_ring_access(queue, agent.properties().pm4_emulation, access);
+  access_reason_ = choice.reason;
+  ring_ = std::make_unique<aql::SharedRing>(queue, choice.access);
+  enable_profiling(queue);  // here, because one thread at a time may do so
+}
+
+void SharedHsaQueue::publish_own(const std::function<void(uint64_t room)>& publish) {
+  constexpr const char* kCall = "SharedQueue::publish_own";
+  if (!is_borrowed_)
+    throw Error({.code = ErrorCode::misuse,
+                 .status = HSA_STATUS_ERROR_INVALID_QUEUE,
+                 .call = kCall,
+                 .asked = "packets of the caller's in the HSA queue",
+                 .found = "the library created that queue",
+                 .remedy = "submit them with BatchSubmitter::raw()"});
+  if (const uint64_t written = ring_->visible_write_index(); written != ring_->claimed())
+    refuse_beside_others(kCall, ring_->claimed(), written);
+  const FollowAtEnd<aql::SharedRing> follow{*ring_};
+  publish(ring_->free_slots());
 }
 
 void SharedHsaQueue::join(Timeline& timeline) {

@@ -24,6 +24,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -80,6 +81,20 @@ class HardwareQueue {
   std::shared_ptr<Kept> kept_;
 };
 
+// For queues of the caller's that several threads use. Throw Error: the first for a queue with one
+// producer, the second for one in which packets of other code were found. Queues of ROCr 5.2.3 have
+// the type HSA_QUEUE_TYPE_MULTI, whatever their creator asked for.
+void require_several_producers(const hsa_queue_t* queue, const char* call);
+[[noreturn]] void refuse_beside_others(const char* call, uint64_t next_index,
+                                       uint64_t visible_write_index);
+
+// At its end, also by an exception, the writer or ring continues after packets of other code.
+template <class Ring>
+struct FollowAtEnd {
+  Ring& ring;
+  ~FollowAtEnd() { ring.follow(); }
+};
+
 // Holds of a ring whose owners are Timelines and whose values are theirs (slot_holds.hpp). Throws
 // std::bad_alloc.
 std::unique_ptr<aql::SlotHolds> make_slot_holds(const hsa_queue_t* queue);
@@ -91,8 +106,13 @@ std::string stopped_with(hsa_status_t status, const hsa_queue_t* queue) noexcept
 class SharedHsaQueue {
  public:
   SharedHsaQueue(const Agent& agent, uint32_t packets, RingAccessMode access);
-  // Uses a queue that the caller destroys.
-  explicit SharedHsaQueue(hsa_queue_t* queue) : ring_(std::make_unique<aql::SharedRing>(queue)) {}
+  // Uses a queue that the caller destroys, and whose error the caller stores in `error`, if given.
+  // Throws Error.
+  SharedHsaQueue(const Agent& agent, hsa_queue_t* queue, const std::atomic<hsa_status_t>* error,
+                 RingAccessMode access);
+  // The same without ROCr.
+  explicit SharedHsaQueue(hsa_queue_t* queue)
+      : ring_(std::make_unique<aql::SharedRing>(queue)), is_borrowed_(true) {}
   ~SharedHsaQueue() {
     if (has_lost_work_) queue_.stop();
   }
@@ -104,8 +124,12 @@ class SharedHsaQueue {
   const std::string& access_reason() const noexcept { return access_reason_; }
   // Makes the ring's holds unless it has them. Throws std::bad_alloc.
   void make_holds();
-  // False after the end of the HSA queue's session, which destroys the queue.
-  bool alive() const noexcept { return queue_.alive(); }
+  // False after the end of the session, which destroys the HSA queue unless it is borrowed.
+  bool alive() const noexcept { return session_ ? session_->alive() : queue_.alive(); }
+  bool is_borrowed() const noexcept { return is_borrowed_; }
+  const std::atomic<hsa_status_t>* foreign_error() const noexcept { return foreign_error_; }
+  // SharedQueue::publish_own().
+  void publish_own(const std::function<void(uint64_t room)>& publish);
 
   // From join() until leave() returns, the timeline fails with the queue; at once if the queue has
   // failed already.
@@ -123,6 +147,9 @@ class SharedHsaQueue {
   std::unique_ptr<aql::SlotHolds> holds_;  // of ring_; null before the first hold
   std::unique_ptr<aql::SharedRing> ring_;
   std::atomic<bool> has_lost_work_{false};
+  const bool is_borrowed_ = false;
+  const std::shared_ptr<Session> session_;  // of a borrowed queue
+  const std::atomic<hsa_status_t>* const foreign_error_ = nullptr;
   HardwareQueue queue_;  // last: its error callback uses the others
 };
 

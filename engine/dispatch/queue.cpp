@@ -96,6 +96,23 @@ SharedQueue::SharedQueue(const Agent& agent, const QueueOptions& options)
       options_(detail::checked(options)),
       common_(std::make_shared<detail::SharedHsaQueue>(agent, options.packets, options.access)) {}
 
+SharedQueue::SharedQueue(const Agent& agent, const QueueOptions& options,
+                         std::shared_ptr<detail::SharedHsaQueue> common)
+    : agent_(agent), options_(detail::checked(options)), common_(std::move(common)) {}
+
+SharedQueue SharedQueue::borrow(const Agent& agent, hsa_queue_t* queue,
+                                const std::atomic<hsa_status_t>* error,
+                                const QueueOptions& options) {
+  return SharedQueue(agent, options,
+                     std::make_shared<detail::SharedHsaQueue>(agent, queue, error, options.access));
+}
+
+void SharedQueue::publish_own(const std::function<void(uint64_t room)>& publish) {
+  detail::SharedHsaQueue& queue = common("SharedQueue::publish_own");
+  if (!queue.alive()) throw_ended("SharedQueue::publish_own", "packets of the caller's");
+  queue.publish_own(publish);
+}
+
 detail::SharedHsaQueue& SharedQueue::common(const char* call) const {
   if (common_) return *common_;
   detail::refuse_moved(call, "SharedQueue");
@@ -107,12 +124,17 @@ Queue SharedQueue::producer() {
                  .status = HSA_STATUS_ERROR_NOT_INITIALIZED,
                  .call = "SharedQueue::producer",
                  .asked = "a Queue over its HSA queue",
-                 .found = "that queue was destroyed with the Runtime in which it was made",
+                 .found = common_->is_borrowed()
+                              ? "the Runtime in which that queue was borrowed was destroyed"
+                              : "that queue was destroyed with the Runtime in which it was made",
                  .remedy = "make a new SharedQueue"});
   }
   return Queue(std::make_unique<detail::BatchQueue>(
       agent_, options_,
-      detail::BatchQueue::Parts{.queue = handle(), .kernargs = {}, .common = common_}));
+      detail::BatchQueue::Parts{.queue = handle(),
+                                .kernargs = {},
+                                .foreign_error = common_->foreign_error(),
+                                .common = common_}));
 }
 
 hsa_queue_t* SharedQueue::handle() const { return common("SharedQueue::handle").ring().queue(); }

@@ -38,6 +38,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -80,6 +81,14 @@ struct QueueOptions {
   std::chrono::nanoseconds drain_timeout = std::chrono::seconds(10);
   // Whether packets are published by HSA calls alone, so that profilers see them.
   RingAccessMode access = RingAccessMode::automatic;
+};
+
+// An HSA queue that the caller creates and destroys, for streams (streams.hpp). The library cannot
+// receive its errors: the owner's error callback must set `error`, which must live as long as the
+// queue is in use. Without it, only deadlines and memory faults reveal that the queue is dead.
+struct BorrowedQueue {
+  hsa_queue_t* queue = nullptr;
+  const std::atomic<hsa_status_t>* error = nullptr;
 };
 
 class Queue {
@@ -175,7 +184,7 @@ class Queue {
 // try_submit().
 //
 // Errors: if the packet processor stops the queue, or the GPU accesses invalid memory, every Queue
-// over it ends with that error.
+// over it ends with that error. For a borrowed queue, as for Queue.
 //
 // Lifetime: the HSA queue is in use as long as the SharedQueue or any Queue over it exists. The
 // last of them stops it if it has unfinished work, and otherwise leaves it to the next owner
@@ -188,12 +197,33 @@ class Queue {
 // destroyed.
 //
 // Misuse: as for Queue.
-// Thread safety: any thread may call producer(), also for another thread.
+// Thread safety: any thread may call producer(), also for another thread. publish_own() excludes
+// submissions.
 class SharedQueue {
  public:
   // Creates an HSA queue of `options.packets` packets. The other options apply to each Queue.
   // Throws Error.
   explicit SharedQueue(const Agent& agent, const QueueOptions& options = {});
+
+  // Uses an HSA queue that the caller creates, and destroys after the last Queue over it. As long
+  // as one of them or the SharedQueue exists, other code may publish to the HSA queue only in
+  // publish_own(); otherwise packets are lost, and not every time with an Error. The owner's error
+  // callback must set `error`, which must outlive the last Queue; without it, only deadlines and
+  // memory faults reveal that the HSA queue is dead. QueueOptions::packets is ignored: the ring is
+  // the HSA queue's. Enables times of packets in the HSA queue. Throws Error, also for a queue of
+  // type HSA_QUEUE_TYPE_SINGLE, which has one producer.
+  static SharedQueue borrow(const Agent& agent, hsa_queue_t* queue,
+                            const std::atomic<hsa_status_t>* error = nullptr,
+                            const QueueOptions& options = {});
+  // Lets the caller publish packets of its own to a borrowed HSA queue: publish(room) stores at
+  // most `room` packets with their headers, moves the write index and rings the doorbell before it
+  // returns, by HSA's functions or otherwise. Requires that no Queue over it submits meanwhile: the
+  // caller stops its threads. So publish() is the only producer, and can move the write index after
+  // the packets are stored, which is safest (writer.hpp). Batches and these packets are ordered as
+  // batches of different threads are. Throws Error for a queue that is not borrowed, and if other
+  // code has published before. If publish() throws, so does this; packets that it has published
+  // stay. Packets that need no HSA function are simpler as BatchSubmitter::raw(), at any time.
+  void publish_own(const std::function<void(uint64_t room)>& publish);
 
   // Returns a Queue for one thread. Throws Error, also after the end of the Runtime in which the
   // HSA queue was created. If the HSA queue has failed, the Queue refuses its first submission.
@@ -204,6 +234,8 @@ class SharedQueue {
   uint32_t ring_size() const;
 
  private:
+  SharedQueue(const Agent& agent, const QueueOptions& options,
+              std::shared_ptr<detail::SharedHsaQueue> common);
   // As Queue::state().
   detail::SharedHsaQueue& common(const char* call) const;
 

@@ -77,7 +77,8 @@ std::string QueueResources::describe() const {
   if (common_ == nullptr)
     all.line("HSA queue", queue_.handle() != nullptr ? "used by this Queue alone" : "borrowed");
   else
-    all.line("HSA queue", "that of a SharedQueue");
+    all.line("HSA queue", common_->is_borrowed() ? "that of a SharedQueue, which borrows it"
+                                                 : "that of a SharedQueue");
   if (agent_) all.line("agent", fmt::format("{}, ISA {}", agent_->name(), agent_->isa()));
   all.line("producers", writer_->is_shared()
                             ? "threads of this process, which commit in the order of their claims"

@@ -151,7 +151,7 @@ QueueResources::~QueueResources() {
       queue_.stop();
     queue_.reset();  // before the signals that its packets may still use
     timeline_.end_reads();
-  } else if (!is_done) {
+  } else if (!is_done || open_packets_ != 0) {
     // Borrowed and shared queues cannot be stopped here: their packets may still read and write
     // these.
     kernarg_memory_.leave_to_session();

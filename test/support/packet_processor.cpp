@@ -44,6 +44,15 @@ PacketProcessor::~PacketProcessor() {
   thread_.join();
 }
 
+void PacketProcessor::publish(const aql::Packet64& packet) noexcept {
+  const uint64_t index = double_.write_index().load();
+  aql::Packet64& slot = double_.slot(index);
+  std::copy(packet.word.begin() + 1, packet.word.end(), slot.word.begin() + 1);
+  std::atomic_ref(slot.word[0]).store(packet.word[0], std::memory_order_release);
+  double_.write_index().store(index + 1);
+  double_.doorbell().store(index);
+}
+
 void PacketProcessor::pause() noexcept {
   paused_.store(true);
   if (std::this_thread::get_id() == thread_.get_id()) return;

@@ -73,6 +73,10 @@ class PacketProcessor {
   hsa_queue_t* queue() noexcept { return double_.queue(); }
   QueueDouble& memory() noexcept { return double_; }
 
+  // Publishes a packet as another producer does: in the next slot, with its header last, then the
+  // write index and the doorbell.
+  void publish(const aql::Packet64& packet) noexcept;
+
   // Returns when the processor is at rest. Returns at once if a kernel or `duration` calls it.
   void pause() noexcept;
   void resume() noexcept { paused_.store(false); }

@@ -6,6 +6,7 @@
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <memory>
 #include <optional>
 #include <random>
 #include <thread>
@@ -14,6 +15,7 @@
 #include "test/support/catch.hpp"
 #include "test/support/errors.hpp"
 #include "test/support/on_device.hpp"
+#include "test/support/own_dispatch.hpp"
 
 using namespace uptempo;
 using namespace std::chrono_literals;
@@ -23,6 +25,8 @@ namespace {
 using uptempo::test::contains;
 using uptempo::test::error_of;
 using uptempo::test::OnDevice;
+using uptempo::test::OwnDispatch;
+using uptempo::test::OwnQueue;
 using uptempo::test::soon;
 
 }  // namespace
@@ -67,6 +71,65 @@ TEST_CASE_METHOD(OnDevice,
   std::vector<uint32_t> host(values.size());
   copier.copy(host, values);
   CHECK(std::count(host.begin(), host.end(), expected) == static_cast<ptrdiff_t>(host.size()));
+}
+
+TEST_CASE_METHOD(OnDevice, "threads and their caller dispatch in turns in a queue of the caller's",
+                 "[shared]") {
+  constexpr uint32_t threads = 3, rounds = 12, each = 90, lanes = 64;
+  const Program program{gpu, builtin_kernels::basics()};
+  const auto link = program.kernel<uint32_t*, uint32_t>("chain_increment");
+  Copier copier{gpu};
+  const DeviceBuffer<uint32_t> values{gpu, threads * lanes};
+  copier.fill(values, 0);
+  const OwnQueue owned{gpu, 64};
+  {
+    SharedQueue shared = SharedQueue::borrow(gpu, owned.handle(), owned.error());
+    CHECK(shared.handle() == owned.handle());
+    CHECK(shared.ring_size() == 64);
+    std::vector<Queue> queues;
+    for (uint32_t which = 0; which < threads; ++which) queues.push_back(shared.producer());
+    CHECK(contains(queues[0].describe(), "that of a SharedQueue, which borrows it"));
+    // A batch is longer than the ring. The caller's dispatch continues each thread's chain.
+    std::vector<std::unique_ptr<OwnDispatch>> own;
+    for (uint32_t round = 0; round < rounds; ++round) {
+      std::vector<std::thread> all;
+      for (uint32_t which = 0; which < threads; ++which)
+        all.emplace_back([&, which] {
+          BatchSubmitter batch{queues[which], {.timing = Timing::batch}};
+          for (uint32_t i = 0; i < each; ++i)
+            batch.dispatch(link, Grid{lanes}, values.data() + which * lanes, i);
+          batch.submit(soon());
+        });
+      for (std::thread& thread : all) thread.join();
+      own.push_back(std::make_unique<OwnDispatch>(gpu, link, Grid{threads * lanes}.by(64),
+                                                  values.data(), round));
+      for (bool is_published = false; !is_published;)
+        shared.publish_own([&](uint64_t room) {
+          if (room == 0) return;
+          own.back()->publish(owned.handle());
+          is_published = true;
+        });
+    }
+    for (const Queue& queue : queues) {
+      const Completion last = queue.last_submitted();
+      CHECK(last.wait(soon()));
+      CHECK(last.times().size() == 2);
+    }
+    CHECK(hsa_signal_wait_scacquire(own.back()->done().handle(), HSA_SIGNAL_CONDITION_EQ, 0,
+                                    UINT64_MAX, HSA_WAIT_STATE_BLOCKED) == 0);
+  }
+  uint32_t expected = 0;
+  for (uint32_t round = 0; round < rounds; ++round) {
+    for (uint32_t i = 0; i < each; ++i) expected = expected * 3 + i;
+    expected = expected * 3 + round;
+  }
+  std::vector<uint32_t> host(values.size());
+  copier.copy(host, values);
+  CHECK(std::count(host.begin(), host.end(), expected) == static_cast<ptrdiff_t>(host.size()));
+
+  SharedQueue library{gpu, {.packets = 256}};
+  CHECK(contains(error_of<Error>([&] { library.publish_own([](uint64_t) {}); }),
+                 "the library created that queue"));
 }
 
 TEST_CASE_METHOD(OnDevice, "an error of the HSA queue ends the work of every thread that shares it",

@@ -2,6 +2,7 @@
 // packet processor double.
 #include <hsa/hsa.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -260,4 +261,41 @@ TEST_CASE("doorbells are counted by the thread that rings them", "[shared]") {
   const Counters before = Counters::now();
   CHECK(batch.submit().wait(soon(), kActiveWait));
   CHECK((Counters::now() - before).doorbells == 3);
+}
+
+TEST_CASE("threads over one ring continue after packets that the caller publishes in turns",
+          "[shared]") {
+  constexpr uint32_t threads = 3, rounds = 60, each = 20;
+  Ran ran;
+  SignalDouble own(0);
+  SharedDevice device(threads, {.device = {.ring_size = 64}}, ran.note());
+  const aql::Packet64 packet = aql::to_packet(
+      aql::BarrierAnd{.flags = {aql::Barrier::on, FenceScope::none, FenceScope::system},
+                      .completion_signal = own.handle()});
+  const auto produce = [&](uint32_t which, uint32_t round) {
+    BatchSubmitter batch(device[which], {});
+    for (uint32_t i = 0; i < each; ++i)
+      batch.dispatch(number_kernel(), Grid{1}, number(which, round * each + i));
+    batch.submit(soon());
+  };
+  int64_t published = 0;
+  for (uint32_t round = 0; round < rounds; ++round) {
+    std::vector<std::thread> all;
+    for (uint32_t which = 0; which < threads; ++which) all.emplace_back(produce, which, round);
+    for (std::thread& thread : all) thread.join();
+    device.common().publish_own([&](uint64_t room) {
+      CHECK(room <= 64);
+      for (uint64_t i = 0; i < std::min<uint64_t>(room, round % 9); ++i, ++published)
+        device.processor().publish(packet);
+    });
+  }
+  REQUIRE(device.processor().wait_completed(threads * rounds * each +
+                                            static_cast<uint64_t>(published)));
+  CHECK(published > rounds);
+  CHECK(own.value() == -published);
+  CHECK(ran.is_complete(threads, rounds * each));
+
+  device.processor().publish(packet);  // not in turn
+  const std::string error = error_of<Error>([&] { device.common().publish_own([](uint64_t) {}); });
+  CHECK(contains(error, "other code publishes to this HSA queue, too"));
 }
