@@ -31,6 +31,12 @@ typedef struct uptempo_streams_options {
   uint32_t engine_copies;              // unfinished copies per engine; 0: 32
   uint32_t rocr_chooses_engines;       // not 0: ROCr chooses the copy engine of each copy
   uint32_t system_acquires;            // not 0: every launch acquires at system scope
+  // HSA queues of the caller's, which streams of normal priority without a mask share; 0: the
+  // library creates all queues. Other code publishes to them in uptempo_streams_publish_own() only.
+  // The caller destroys them after the last stream. If one fails, its error callback must call
+  // uptempo_streams_fail(). Their type must not be HSA_QUEUE_TYPE_SINGLE. StreamsOptions::queues.
+  struct hsa_queue_s* const* hsa_queues;
+  size_t hsa_queue_count;
 } uptempo_streams_options;
 
 // The streams of one agent, and the hardware queues that they share. Any thread.
@@ -44,6 +50,20 @@ UPTEMPO_API uptempo_status uptempo_streams_destroy(uptempo_streams* streams);
 // first, and the error of a queue that has failed. Any thread.
 UPTEMPO_API uptempo_status uptempo_streams_synchronize(uptempo_streams* streams,
                                                        uint64_t timeout_ns, uptempo_wait how);
+// Reports the error of one of uptempo_streams_options::hsa_queues, an hsa_status_t other than 0.
+// Unfinished work in that queue ends with it, and streams on it refuse later work. Any thread, also
+// ROCr's. The handle must live: the callback must not call this once uptempo_streams_destroy() has
+// begun.
+UPTEMPO_API uptempo_status uptempo_streams_fail(uptempo_streams* streams,
+                                                const struct hsa_queue_s* hsa_queue,
+                                                int32_t hsa_status);
+// Calls publish(data, room), which publishes at most `room` packets of the caller's to one of
+// uptempo_streams_options::hsa_queues, headers and doorbell included, and uses no stream. No stream
+// publishes to that queue meanwhile. Streams::publish_own() has the rules. Any thread.
+UPTEMPO_API uptempo_status uptempo_streams_publish_own(uptempo_streams* streams,
+                                                       const struct hsa_queue_s* hsa_queue,
+                                                       void (*publish)(void* data, uint64_t room),
+                                                       void* data);
 // As uptempo_runtime_describe() and uptempo_queue_report(). Any thread.
 UPTEMPO_API uptempo_status uptempo_streams_describe(const uptempo_streams* streams, char** text);
 UPTEMPO_API uptempo_status uptempo_streams_report(const uptempo_streams* streams, char** text);

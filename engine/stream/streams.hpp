@@ -18,6 +18,15 @@
 // begins after its work. The cost depends on unfinished work, not on the number of streams: one
 // marker per busy hardware queue, none for idle ones.
 //
+// Borrowed queues: with StreamsOptions::queues, streams share HSA queues that the caller creates,
+// and destroys after the last stream; their priority, mask and ring size are the caller's choice.
+// The library still creates queues for streams with a priority or a mask, and for those that wait
+// for the host. Other code may publish to a borrowed queue only in publish_own(), as long as
+// streams exist. A stream that finds other packets in its queue throws Error, unless packets are
+// published by HSA calls (describe()), whose index may be a tool's. Work that is unfinished after
+// drain_timeout is reported as lost but may still execute, as for Queue::borrow(): kernels and
+// buffers must live until the caller has destroyed the queue.
+//
 // Thread safety: every function may be called from any thread. Different threads may use different
 // streams concurrently; one stream belongs to one thread at a time (stream.hpp). Threads that
 // submit to the same hardware queue take a lock while a packet is written.
@@ -31,11 +40,15 @@
 // above. No function of the Streams may be running.
 #pragma once
 
+#include <hsa/hsa.h>
+
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include <uptempo/dispatch/queue.hpp>
 #include <uptempo/runtime/agent.hpp>
@@ -57,6 +70,9 @@ enum class StreamPriority : uint8_t { low, normal, high };
 struct StreamsOptions {
   uint32_t hardware_queues = 4;  // limit per priority and mask
   uint32_t own_queues = 4;       // limit for streams that wait for the host (Stream::after)
+  // Queues of the caller's that all streams of normal priority without a mask share, instead of
+  // created ones. See "Borrowed queues" above.
+  std::vector<BorrowedQueue> queues{};
   // The default stream runs before later and after earlier work of blocking streams.
   bool legacy_default = false;
   CopyLimits copies{};
@@ -94,7 +110,18 @@ class Streams {
   // The same with a deadline. Returns false if the deadline passes first.
   [[nodiscard]] bool synchronize(Deadline deadline, WaitPolicy policy = {});
 
-  // Number of hardware queues created so far.
+  // Lets the caller publish packets of its own to a borrowed queue: publish(room) stores at most
+  // `room` packets with their headers, moves the write index and rings the doorbell before it
+  // returns, by HSA's functions or otherwise. It is the only producer meanwhile, and must not use
+  // streams. It can move the write index after the packets are stored, which is safest
+  // (writer.hpp). A packet's barrier bit orders it after all earlier work in the queue. Later work
+  // of a stream does not wait for it: pass its completion signal to Stream::after(). Throws Error
+  // for another queue, for one that has failed, and if other code has published before. If
+  // publish() throws, so does this; packets that it has published stay. Cost: the lock of the
+  // queue.
+  void publish_own(const hsa_queue_t* queue, const std::function<void(uint64_t room)>& publish);
+
+  // Number of hardware queues in use so far, borrowed ones included.
   uint32_t hardware_queues() const;
   // Every choice made for these streams, with its reason: limits, hardware queues as
   // Queue::describe() gives them, launches, copies. As Runtime::describe(). Throws Error.

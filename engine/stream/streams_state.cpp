@@ -28,6 +28,12 @@ const StreamsOptions& checked(const StreamsOptions& options) {
                  .remedy = "correct the StreamsOptions"});
   };
   if (options.hardware_queues == 0) refuse("no hardware queue", "streams need at least one");
+  for (auto queue = options.queues.begin(); queue != options.queues.end(); ++queue) {
+    require_several_producers(queue->queue, "Streams");
+    if (std::any_of(options.queues.begin(), queue,
+                    [&](const BorrowedQueue& earlier) { return earlier.queue == queue->queue; }))
+      refuse("an HSA queue of the caller's twice", "each may be listed once");
+  }
   if (options.queue.publications < 2)
     refuse("fewer than two publications",
            "streams need one for others to wait on, and one to continue with");
@@ -73,7 +79,9 @@ StreamsState::StreamsState(const StreamsOptions& options, MakeQueue make_queue,
                  {.copies = options.copies.engine_copies,
                   .patience = options.patience,
                   .drain_timeout = options.queue.drain_timeout},
-                 [this] { close_epochs(); }) {}
+                 [this] { close_epochs(); }) {
+  for (const BorrowedQueue& borrowed : options_.queues) --add_queue({}, false, borrowed).streams;
+}
 
 StreamsState::~StreamsState() {
   // Finish all queues before the first is destroyed: their packets may use each other's signals.
@@ -111,7 +119,20 @@ StreamQueue& StreamsState::join(const StreamOptions& options, bool own) {
   const std::lock_guard making(making_mutex_);
   // Another thread may have created enough meanwhile, or a queue may have become free.
   if (StreamQueue* const queue = try_any()) return *queue;
+  if (!own && borrows_for(options))
+    throw Error({.code = ErrorCode::failed,
+                 .status = HSA_STATUS_ERROR_INVALID_QUEUE,
+                 .call = "Stream",
+                 .asked = "a stream on the caller's HSA queues",
+                 .found = fmt::format("all {} have failed", options_.queues.size()),
+                 .remedy = "create the Streams with other queues"});
+  return *add_queue(options, own, {}).queue;
+}
+
+StreamsState::Member& StreamsState::add_queue(const StreamOptions& options, bool own,
+                                              const BorrowedQueue& borrowed) {
   auto made = make_queue_({.queue = options_.queue,
+                           .borrowed = borrowed,
                            .priority = static_cast<hsa_amd_queue_priority_t>(options.priority),
                            .cu_mask = options.cu_mask,
                            .epoch_packets = options_.epoch_packets,
@@ -126,7 +147,25 @@ StreamQueue& StreamsState::join(const StreamOptions& options, bool own) {
     blocking_.reserve(works);
   }
   const std::lock_guard lock(mutex_);
-  return *queues_.emplace_back(std::move(member))->queue;
+  return *queues_.emplace_back(std::move(member));
+}
+
+void StreamsState::publish_own(const hsa_queue_t* queue,
+                               const std::function<void(uint64_t room)>& publish) {
+  const bool is_listed =
+      queue != nullptr && std::ranges::count(options_.queues, queue, &BorrowedQueue::queue) != 0;
+  StreamQueue* found = nullptr;
+  if (is_listed)
+    for_each_queue([&](StreamQueue& each) { found = each.handle() == queue ? &each : found; });
+  if (found != nullptr && found->usable()) return found->publish_own(publish);
+  throw Error({.code = is_listed ? ErrorCode::misuse : ErrorCode::argument,
+               .status = HSA_STATUS_ERROR_INVALID_QUEUE,
+               .call = "Streams::publish_own",
+               .asked = "packets of the caller's",
+               .found = is_listed ? "the Runtime was destroyed"
+                                  : "the HSA queue is none of StreamsOptions::queues",
+               .remedy = is_listed ? "make a new Runtime and new Streams"
+                                   : "pass one that the Streams were created with"});
 }
 
 StreamQueue* StreamsState::try_join(const StreamOptions& options) {
@@ -138,7 +177,8 @@ StreamQueue* StreamsState::try_join(const StreamOptions& options) {
     ++shared;
     if (best == nullptr || member->streams < best->streams) best = member.get();
   }
-  if (best == nullptr || (best->streams != 0 && shared < options_.hardware_queues)) return nullptr;
+  const bool may_add = !borrows_for(options) && shared < options_.hardware_queues;
+  if (best == nullptr || (best->streams != 0 && may_add)) return nullptr;
   ++best->streams;
   return best->queue.get();
 }
@@ -223,9 +263,14 @@ std::string StreamsState::describe() {
   }
   std::ranges::stable_partition(queues, [](const Queue& each) { return !each.own; });
   const auto own = std::ranges::count_if(queues, &Queue::own);
+  const std::string most = fmt::format("{} for each priority and mask", options_.hardware_queues);
   all.line("shared hardware queues",
-           fmt::format("{}, of at most {} for each priority and mask",
-                       queues.size() - static_cast<size_t>(own), options_.hardware_queues))
+           fmt::format("{}, of at most {}", queues.size() - static_cast<size_t>(own),
+                       options_.queues.empty()
+                           ? most
+                           : fmt::format("the caller's {} for streams of normal priority without a "
+                                         "mask, and {} of others",
+                                         options_.queues.size(), most)))
       .line("queues of streams that wait for the host",
             fmt::format("{}, of at most {}", own, options_.own_queues))
       .line("default stream", options_.legacy_default
@@ -327,6 +372,11 @@ namespace uptempo {
 
 Streams::Streams(const Agent& agent, const StreamsOptions& options)
     : state_(std::make_shared<detail::StreamsState>(agent, options)) {}
+
+void Streams::publish_own(const hsa_queue_t* queue,
+                          const std::function<void(uint64_t room)>& publish) {
+  state_->publish_own(queue, publish);
+}
 
 Streams::Streams(std::shared_ptr<detail::StreamsState> state) noexcept : state_(std::move(state)) {}
 

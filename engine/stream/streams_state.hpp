@@ -58,6 +58,9 @@ class StreamsState {
   LastWork default_last_work();
   void note_default(const LastWork& last_work) noexcept;
 
+  // Streams::publish_own().
+  void publish_own(const hsa_queue_t* queue, const std::function<void(uint64_t room)>& publish);
+
   // Calls f for each existing queue of any priority.
   void for_each_queue(const std::function<void(StreamQueue&)>& f);
   uint32_t queues();
@@ -84,6 +87,12 @@ class StreamsState {
   StreamQueue* try_join(const StreamOptions& options);
   // The same for an own queue. Throws Error if no more may be created.
   StreamQueue* try_join_own(const StreamOptions& options);
+  // True if these streams share the caller's queues.
+  bool borrows_for(const StreamOptions& options) const noexcept {
+    return !options_.queues.empty() && options.priority == StreamPriority::normal &&
+           options.cu_mask.empty();
+  }
+  Member& add_queue(const StreamOptions& options, bool own, const BorrowedQueue& borrowed);
   Member& member(const StreamQueue& queue) noexcept;
 
   // Publishes a marker for every open epoch. Returns false if a queue had no room for one.

@@ -33,6 +33,7 @@ StreamQueueOptions checked(StreamQueueOptions options) {
                  .found = "kernels need at least one compute unit",
                  .remedy = "set one bit per compute unit to use, or pass an empty mask for all"});
   }
+  if (options.borrowed.queue != nullptr) options.queue.packets = options.borrowed.queue->size;
   options.epoch_packets = epoch_packets(options.queue, options.epoch_packets);
   return options;
 }
@@ -42,10 +43,14 @@ QueueResources::Parts with_packets(QueueResources::Parts parts) {
   return parts;
 }
 
+QueueResources::Parts parts_of(const BorrowedQueue& borrowed) {
+  return with_packets({.queue = borrowed.queue, .kernargs = {}, .foreign_error = borrowed.error});
+}
+
 }  // namespace
 
 StreamQueue::StreamQueue(const Agent& agent, const StreamQueueOptions& options)
-    : QueueResources(agent, checked(options).queue, with_packets({})),
+    : QueueResources(agent, checked(options).queue, parts_of(options.borrowed)),
       stream_options_(checked(options)),
       acquires_system_always_(options.system_acquires ||
                               kernargs_go_stale_in_l2(memory_model(agent), place().is_on_device())),
@@ -92,7 +97,7 @@ LaunchReservation StreamQueue::reserve(const KernelInfo& kernel, const LaunchGri
 }
 
 bool StreamQueue::try_reserve(LaunchReservation& reserved, bool takes_block) {
-  check_failed();
+  check_usable();
   const DispatchShape& shape = *reserved.shape;
   if (shape.reads_packet) [[unlikely]]
     make_holds();
@@ -142,7 +147,7 @@ void StreamQueue::wait_for_room(std::unique_lock<std::mutex>& lock, Waiter& wait
   lock.unlock();
   const bool in_time = waiter.wait(oldest);
   lock.lock();
-  check_failed();
+  check_usable();
   if (!in_time) throw_short();
   reclaim_signals(kAll);
 }
@@ -228,7 +233,7 @@ Event StreamQueue::event_for(StreamPosition& position, Deadline latest) {
     return finished_event(position);
   }
   std::unique_lock lock(mutex_);
-  check_failed();
+  check_usable();
   aql::Slots slots;
   if (position.epoch == open_epoch()) slots = reserve_slots(lock, true, latest);
   if (position.epoch == open_epoch()) {  // no other thread has closed it meanwhile
@@ -242,7 +247,7 @@ Event StreamQueue::event_for(StreamPosition& position, Deadline latest) {
 Event StreamQueue::timed_event_for(StreamPosition& position,
                                    const std::shared_ptr<EventTime>& time) {
   std::unique_lock lock(mutex_);
-  check_failed();
+  check_usable();
   uint64_t epoch = position.epoch;
   const bool is_closed = epoch != open_epoch();
   if (is_closed && timeline_.is_done(epoch)) return finished_event(position);
@@ -250,6 +255,7 @@ Event StreamQueue::timed_event_for(StreamPosition& position,
     count(&CounterBlock::markers_elided);
     timeline_.want_time(epoch, time);
   } else {
+    require_profiling();
     const aql::Slots slots = reserve_slots(lock, true);
     epoch = open_epoch();
     timeline_.expect_times(epoch, 1);
@@ -328,7 +334,7 @@ void StreamQueue::after(StreamPosition& position, std::span<const Event> events,
 void StreamQueue::signal(StreamPosition& position, hsa_signal_t signal, SignalLoan loan) {
   aql::Packet64 packet = aql::to_packet(aql::BarrierAnd{.completion_signal = signal});
   std::unique_lock lock(mutex_);
-  check_failed();
+  check_usable();
   const aql::Slots slots = reserve_slots(lock, false);
   if (loan) loans_.push_back(std::move(loan));
   // System scope, also to acquire: other queues' caches must not hold what engines overwrote.
@@ -344,7 +350,7 @@ void StreamQueue::put_wait(StreamPosition& position, WaitSet& set, Deadline late
   std::ranges::transform(signals, barrier.dependencies.begin(), &LentSignal::signal);
   aql::Packet64 packet = aql::to_packet(barrier);
   std::unique_lock lock(mutex_);
-  check_failed();
+  check_usable();
   const aql::Slots slots = reserve_slots(lock, false, latest);
   const Completion own = completion_of(timeline_, open_epoch());
   if (const size_t most = waited_.size() + signals.size(); waited_.capacity() < most)
@@ -367,7 +373,7 @@ Event StreamQueue::after(StreamPosition& position, hsa_signal_t signal, SignalLo
   barrier.dependencies[0] = signal;
   aql::Packet64 packet = aql::to_packet(barrier);
   std::unique_lock lock(mutex_);
-  check_failed();
+  check_usable();
   const aql::Slots slots = reserve_slots(lock, true);
   if (loan) loans_.push_back(std::move(loan));
   publish(slots, packet, {Barrier::on, FenceScope::none, FenceScope::system}, true, position);
@@ -380,10 +386,20 @@ Event StreamQueue::after(StreamPosition& position, hsa_signal_t signal, SignalLo
 bool StreamQueue::close_open() noexcept {
   const std::lock_guard lock(mutex_);
   if (open_packets_.load(std::memory_order_relaxed) == 0 || timeline_.failed()) return true;
+  if (is_borrowed_ && writer_->has_intruder()) return false;
   aql::Slots slots;
   if (!try_reserve_closer(slots)) return false;
   mark(slots);
   return true;
+}
+
+void StreamQueue::publish_own(const std::function<void(uint64_t room)>& publish) {
+  const std::lock_guard lock(mutex_);
+  check_usable();
+  const FollowAtEnd<aql::AqlQueueWriter> follow{*writer_};
+  // An epoch that holds slots keeps one for its marker.
+  const uint64_t free = writer_->room().free;
+  publish(free - std::min<uint64_t>(free, open_holds_));
 }
 
 void StreamQueue::finish(Deadline deadline) noexcept {

@@ -54,6 +54,7 @@ namespace uptempo::detail {
 
 struct StreamQueueOptions {
   QueueOptions queue{};
+  BorrowedQueue borrowed{};  // without a queue: the library creates one
   hsa_amd_queue_priority_t priority = HSA_AMD_QUEUE_PRIORITY_NORMAL;
   std::vector<uint32_t> cu_mask{};  // empty: all
   uint32_t epoch_packets = 128;     // launches after which one carries a completion signal
@@ -144,6 +145,8 @@ class StreamQueue final : public QueueResources {
            !timeline_.is_done(timeline_.last_begun());
   }
   bool failed() noexcept { return timeline_.failed(); }
+  // Streams::publish_own().
+  void publish_own(const std::function<void(uint64_t room)>& publish);
   // Publishes a marker for the open epoch. Returns false if there is no room for one now.
   bool close_open() noexcept;
   // Call after the last packet. Blocks until all closed epochs are complete, or lost at the
@@ -155,6 +158,12 @@ class StreamQueue final : public QueueResources {
   void end_loans_by(std::function<void()> callback) { end_loans_ = std::move(callback); }
 
  private:
+  // Throws Error if the queue has failed, or if other code publishes to a borrowed one.
+  void check_usable() {
+    check_failed();
+    if (is_borrowed_ && writer_->has_intruder()) [[unlikely]]
+      refuse_beside_others("Stream", writer_->next_index(), writer_->visible_write_index());
+  }
   bool try_reserve(LaunchReservation& reserved, bool takes_block);
   // Reserves the slot of a packet of the open epoch. Only a marker frees the slots that the epoch
   // holds, so a second slot is kept for it.
@@ -227,6 +236,7 @@ class StreamQueue final : public QueueResources {
   }
 
   const StreamQueueOptions stream_options_;
+  const bool is_borrowed_ = stream_options_.borrowed.queue != nullptr;
   std::string cu_mask_ = "all";
   const bool acquires_system_always_;
   std::function<void()> end_loans_;

@@ -5,6 +5,29 @@
 
 enum { kLength = 256 };
 
+struct own_packet {
+  hsa_queue_t* queue;
+  hsa_signal_t done;
+  uint64_t room;
+};
+
+// Publishes a barrier packet, as a program without this library does.
+static void publish_barrier(void* data, uint64_t room) {
+  struct own_packet* const own = data;
+  own->room = room;
+  const uint64_t index = hsa_queue_load_write_index_relaxed(own->queue);
+  hsa_barrier_and_packet_t* const packet =
+      (hsa_barrier_and_packet_t*)own->queue->base_address + index % own->queue->size;
+  memset((char*)packet + 4, 0, sizeof *packet - 4);
+  packet->completion_signal = own->done;
+  __atomic_store_n(
+      (uint32_t*)packet,
+      HSA_PACKET_TYPE_BARRIER_AND << HSA_PACKET_HEADER_TYPE | 1 << HSA_PACKET_HEADER_BARRIER,
+      __ATOMIC_RELEASE);
+  hsa_queue_store_write_index_screlease(own->queue, index + 1);
+  hsa_signal_store_screlease(own->queue->doorbell_signal, (hsa_signal_value_t)index);
+}
+
 void stream_cases(void) {
   const size_t bytes = kLength * 4;
   uptempo_kernel* const iota = kernel_of(basics, "iota");
@@ -46,6 +69,49 @@ void stream_cases(void) {
           ARGUMENT, "'grid'");
     FAILS(uptempo_stream_launch(stream, iota, &grid, uptempo_packed(&first, 4), NULL), ARGUMENT,
           "iota");
+  }
+  if (begins("streams share a queue of the caller's, who publishes to it in turns")) {
+    uptempo_agent_info info = {.size = sizeof info};
+    OK(uptempo_agent_get_info(gpu, &info));
+    hsa_queue_t* owned = NULL;
+    CHECK(hsa_queue_create((hsa_agent_t){info.hsa_agent}, 64, HSA_QUEUE_TYPE_MULTI, NULL, NULL,
+                           UINT32_MAX, UINT32_MAX, &owned) == HSA_STATUS_SUCCESS);
+    hsa_queue_t* const queues[] = {owned, owned};
+    uptempo_streams_options options = {
+        .size = sizeof options, .hsa_queues = queues, .hsa_queue_count = 1};
+    uptempo_streams* over = NULL;
+    uptempo_stream* on = NULL;
+    OK(uptempo_streams_create(gpu, &options, &over));
+    OK(uptempo_stream_create(over, NULL, &on));
+    struct own_packet own = {.queue = owned};
+    CHECK(hsa_signal_create(1, 0, NULL, &own.done) == HSA_STATUS_SUCCESS);
+    memset(out, 0, bytes);
+    OK(uptempo_stream_launch(on, iota, &grid, uptempo_packed(&first, sizeof first), NULL));
+    OK(uptempo_streams_publish_own(over, owned, publish_barrier, &own));
+    OK(uptempo_stream_launch(on, chain, &grid, uptempo_packed(&step, sizeof step), NULL));
+    OK(uptempo_stream_synchronize(on, UPTEMPO_NO_LIMIT, UPTEMPO_WAIT_DEFAULT));
+    CHECK(hsa_signal_load_scacquire(own.done) == 0);
+    CHECK(own.room >= 56 && own.room <= 64);
+    for (uint32_t i = 0; i < kLength; ++i)
+      if (!CHECK(out[i] == (5 + 3 * i) * 3 + 7)) break;
+    FAILS(uptempo_streams_publish_own(over, owned, NULL, NULL), ARGUMENT, "parameter 'publish'");
+    FAILS(uptempo_streams_publish_own(streams, owned, publish_barrier, &own), ARGUMENT,
+          "none of StreamsOptions::queues");
+    FAILS(uptempo_streams_fail(streams, owned, 1), ARGUMENT, "none of options.hsa_queues");
+    FAILS(uptempo_streams_fail(over, owned, 0), ARGUMENT, "which is no error");
+    OK(uptempo_streams_fail(over, owned, HSA_STATUS_ERROR_INVALID_PACKET_FORMAT));
+    FAILS(uptempo_stream_launch(on, chain, &grid, uptempo_packed(&step, sizeof step), NULL), FAILED,
+          "the owner of the borrowed queue reported an error");
+    OK(uptempo_streams_destroy(over));
+    FAILS(uptempo_stream_launch(on, chain, &grid, uptempo_packed(&step, sizeof step), NULL), FAILED,
+          "");
+    OK(uptempo_stream_destroy(on));
+    options.hsa_queue_count = 2;
+    FAILS(uptempo_streams_create(gpu, &options, &over), ARGUMENT, "twice");
+    options.hsa_queues = NULL;
+    FAILS(uptempo_streams_create(gpu, &options, &over), ARGUMENT, "'options.hsa_queues'");
+    CHECK(hsa_queue_destroy(owned) == HSA_STATUS_SUCCESS);
+    CHECK(hsa_signal_destroy(own.done) == HSA_STATUS_SUCCESS);
   }
   if (begins("streams wait for events and for the host's signals")) {
     hsa_signal_t gate;

@@ -136,10 +136,12 @@ class StreamDevices {
         handles.push_back(all.signals_.emplace_back(0).handle());
     }
     std::unique_ptr<detail::StreamQueue> make_queue(const detail::StreamQueueOptions& of_queue) {
+      const BorrowedQueue& borrowed = of_queue.borrowed;  // a device of the test's own
       return std::make_unique<detail::StreamQueue>(
-          detail::StreamQueue::Parts{.queue = processor.queue(),
-                                     .kernargs = {kernargs.front().bytes, kernargs.size() * 64},
-                                     .foreign_error = &processor.error()},
+          detail::StreamQueue::Parts{
+              .queue = borrowed.queue != nullptr ? borrowed.queue : processor.queue(),
+              .kernargs = {kernargs.front().bytes, kernargs.size() * 64},
+              .foreign_error = borrowed.queue != nullptr ? borrowed.error : &processor.error()},
           handles, of_queue);
     }
     std::vector<Line> kernargs;
