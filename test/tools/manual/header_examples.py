@@ -22,6 +22,7 @@ COMMON = """
 #include <chrono>
 #include <coroutine>
 #include <cstdio>
+#include <unistd.h>
 #include <span>
 #include <string>
 #include <thread>
@@ -64,6 +65,8 @@ CONTEXT = {
     "program/kernel_start.hpp": "extern std::span<const std::byte> bytes_of_file;",
     "fences/fence_plan.hpp": "extern float* out;",
     "completion/notifier.hpp": "const uint32_t queues = 1; struct { uint64_t number() { return 1; } } request; void finish(uint64_t, bool); extern int epoll; extern epoll_event event;",
+    "c/completion.h": "extern uptempo_notifier* notifier; extern uptempo_completion completion; extern uptempo_notice notice;"
+                      "extern uint64_t tag, count; extern int fd; void finish(uint64_t);",
     "dispatch/pools/pressure.hpp": "void stop_accepting();",
     "dispatch/batch_submitter.hpp": SORT + "const auto& scale = kernel_of<float*, uint32_t>(); const auto& advance = kernel_of<float*, uint32_t, uint32_t>();"
                                     "extern BatchSubmitter left, right; extern const Kernel<uint32_t> step_kernel;",
