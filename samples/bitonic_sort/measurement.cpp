@@ -32,8 +32,8 @@ std::vector<RungResult> measure(const std::vector<Rung>& rungs, uint32_t iterati
       if (!iteration.correct) ++result.wrong_iterations;
       ++done;
       if (progress)
-        goes_on = progress(fmt::format("iteration {}/{}, {}", i + 1, iterations, result.rung.name),
-                           done, uint64_t{iterations} * results.size());
+        goes_on &= progress(fmt::format("iteration {}/{}, {}", i + 1, iterations, result.rung.name),
+                            done, uint64_t{iterations} * results.size());
     }
   }
 

@@ -1,6 +1,5 @@
 // A HIP program: heat flows along a rod. A time step of 120 small kernels is captured once as a
-// graph and launched 200 times. after.hip has three lines of
-// Uptempo instead of two of HIP.
+// graph and launched 200 times. after.hip has three lines of Uptempo instead of three of HIP.
 #include <hip/hip_runtime.h>
 
 #include <chrono>

@@ -46,7 +46,7 @@ Work GpuSorter::sort(std::span<uint32_t> chunk) {
     const uint64_t bytes = chunk.size_bytes();
     sorting_.copy(CopyTarget::device(chunk_.data(), bytes), CopySource::pinned(chunk.data(), bytes),
                   CopyPath::engine);
-    // The network needs a power of two. The padding sorts behind all keys, or among equal ones.
+    // The network needs a power of two. The padding sorts after all keys, or among equal ones.
     if (length > chunk.size())
       sorting_.fill(CopyTarget::device(chunk_.data() + chunk.size(),
                                        (length - chunk.size()) * sizeof(uint32_t)),

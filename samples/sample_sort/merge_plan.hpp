@@ -29,7 +29,7 @@ struct Merge {
 // about log2(runs of all rounds) merges, and most of them happen while later rounds are exchanged.
 class MergeTree {
  public:
-  // Adds runs that lie one after another on side 0, behind all earlier ones. Returns the merges to
+  // Adds runs that lie one after another on side 0, after all earlier ones. Returns the merges to
   // execute now, in order.
   std::vector<Merge> add_round(std::span<const int> run_lengths);
   // Returns the merges that leave one run, or none if there are no keys.

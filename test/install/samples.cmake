@@ -1,7 +1,7 @@
 # Included by consume.cmake: each folder of SAMPLES is a project that builds and runs with the
 # installed package alone. All its programs and scripts run, without arguments.
 string(REPLACE "," ";" samples "${SAMPLES}")
-file(COPY ${SOURCE}/samples DESTINATION ${place})
+file(COPY ${prefix}/${DOCDIR}/samples DESTINATION ${place})
 find_program(PYTHON3 python3 REQUIRED)
 # Sanitizers look for leaks in test/samples, where they know those of HIP and MPI.
 set(vgpu ${CMAKE_COMMAND} -E env ASAN_OPTIONS=detect_leaks=0:use_sigaltstack=0:intercept_tls_get_addr=0

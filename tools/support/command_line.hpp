@@ -71,7 +71,7 @@ class CommandLine {
   CommandLine(const CommandLine&) = delete;
   CommandLine& operator=(const CommandLine&) = delete;
 
-  // A flag stores true. "!--no-verify" stores false.
+  // A flag stores true.
   Option flag(const std::string& names, bool& value, const std::string& help);
 
   // An option if the name begins with "--", else a positional argument. A word after the name

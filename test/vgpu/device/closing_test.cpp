@@ -14,6 +14,7 @@ TEST_CASE("a clean run says what was checked") {
   closing.counts.dispatches = 12;
   closing.counts.copies = 1;
   closing.counts.bytes = 98304;
+  closing.waits = true;
   CHECK(to_sentence(closing) == "checked 12 dispatches, 1 copy and 98304 bytes: no findings");
   closing.waits = false;
   CHECK(to_sentence(closing) ==
@@ -27,7 +28,7 @@ TEST_CASE("a clean run says what was checked") {
 
 TEST_CASE("findings are counted by class, with what was left out") {
   Closing closing;
-  closing.fences = true;
+  closing.fences = closing.waits = true;
   closing.counts.unordered = 1;
   closing.counts.stale = 2;
   closing.ignored_atomics = 4;
@@ -58,7 +59,7 @@ TEST_CASE("the last line of a check for races says in how many dispatches") {
       "checked 10 dispatches for races: 1 finding (1 race); 2 races of later dispatches not shown "
       "(races,repeated); 1 dispatch not checked completely for races, for lack of memory; 4 "
       "suppressed");
-  closing.fences = true;
+  closing.fences = closing.waits = true;
   closing.race_counts = {.dispatches = 10, .findings = 2};
   closing.counts.stale = 1;
   CHECK(

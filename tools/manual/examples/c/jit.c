@@ -1,7 +1,6 @@
 // A JIT in C: an expression of the command line becomes a kernel.
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "check.h"
 
@@ -19,9 +18,11 @@ static void* compile(const char* source, const char* target, size_t* bytes) {
   *bytes = (size_t)ftell(file);
   rewind(file);
   void* code = malloc(*bytes);
-  if (code != NULL && fread(code, 1, *bytes, file) != *bytes) free(code), code = NULL;
+  const size_t read = code == NULL ? 0 : fread(code, 1, *bytes, file);
   fclose(file);
-  return code;
+  if (read == *bytes) return code;
+  free(code);
+  return NULL;
 }
 //! [compile]
 
@@ -35,17 +36,19 @@ int main(int argc, char** argv) {
   check(uptempo_runtime_gpu(runtime, 0, &gpu));
   check(uptempo_agent_get_info(gpu, &info));
 
-  char source[1024];
-  snprintf(source, sizeof source,
-           "#include <hip/hip_runtime.h>\n"
-           "extern \"C\" __global__ void jit(float* y, const float* x, float a, unsigned n) {\n"
-           "  const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;\n"
-           "  if (i < n) y[i] = %s;\n"
-           "}\n",
-           expression);
+  char source[4096];
+  const int length =
+      snprintf(source, sizeof source,
+               "#include <hip/hip_runtime.h>\n"
+               "extern \"C\" __global__ void jit(float* y, const float* x, float a, unsigned n) {\n"
+               "  const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;\n"
+               "  if (i < n) y[i] = %s;\n"
+               "}\n",
+               expression);
+  if (length >= (int)sizeof source) return fputs("the expression is too long\n", stderr), 1;
   size_t code_bytes;
   void* code = compile(source, info.name, &code_bytes);
-  if (code == NULL) return 1;
+  if (code == NULL) return fputs("the kernel cannot be compiled\n", stderr), 1;
   uptempo_program* program;
   uptempo_kernel* jit;
   check(uptempo_program_create(gpu, code, code_bytes, NULL, &program));

@@ -158,7 +158,7 @@ void CheckReport::close(uint64_t dispatches) {
       .fences = checks_.fences,
       .memory = checks_.memory,
       .races = checks_.races,
-      .waits = checks_.waits || checks_.advice || gpus_.size() > 1,
+      .waits = checks_.waits,
       .counts = {},
       .race_counts = races_ == nullptr ? races::Races::Counts{} : races_->counts(),
       .ignored_atomics = ignored.places,

@@ -17,8 +17,7 @@ namespace uptempo::vgpu::fences {
 struct Closing {
   // The checks that were on. Without any, only floating-point atomics were checked.
   bool fences = false, memory = false, races = false;
-  // With fences: false if the host's missing waits could have been looked for, and were not.
-  bool waits = true;
+  bool waits = false;        // with fences: also the host's missing waits
   Checker::Counts counts{};  // without fences and memory, only `dispatches` counts
   races::Races::Counts race_counts{};
   uint64_t ignored_atomics = 0;  // places
