@@ -97,6 +97,7 @@ function(uptempo_install_package)
       CFLAGS -D__HIP_PLATFORM_AMD__ LIBS -luptempo_hip -lamdhip64)
   endif()
   if(tools IN_LIST UPTEMPO_COMPONENTS)
+    set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME uptempo-tools)
     uptempo_pkg_config(uptempo-tools DESCRIPTION "The virtual GPU and other commands"
       VARIABLES "vgpu=\${prefix}/${CMAKE_INSTALL_BINDIR}/uptempo-vgpu")
   endif()
