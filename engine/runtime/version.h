@@ -3,14 +3,14 @@
 #pragma once
 
 #define UPTEMPO_VERSION_MAJOR 0
-#define UPTEMPO_VERSION_MINOR 1
+#define UPTEMPO_VERSION_MINOR 2
 #define UPTEMPO_VERSION_PATCH 0
 
 #define UPTEMPO_VERSION_TEXT(major, minor, patch) #major "." #minor "." #patch
 #define UPTEMPO_VERSION_JOIN(major, minor, patch) UPTEMPO_VERSION_TEXT(major, minor, patch)
-// "0.1.0"
+// "0.2.0"
 #define UPTEMPO_VERSION \
   UPTEMPO_VERSION_JOIN(UPTEMPO_VERSION_MAJOR, UPTEMPO_VERSION_MINOR, UPTEMPO_VERSION_PATCH)
-// 1000 for 0.1.0, to compare with: each number has three digits.
+// 2000 for 0.2.0, to compare with: each number has three digits.
 #define UPTEMPO_VERSION_NUMBER \
   (UPTEMPO_VERSION_MAJOR * 1000000u + UPTEMPO_VERSION_MINOR * 1000u + UPTEMPO_VERSION_PATCH)
