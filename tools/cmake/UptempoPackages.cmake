@@ -65,7 +65,8 @@ if(UPTEMPO_BUILD_TOOLS)
     "emulates the kernel driver, the command processor and the gfx9 instruction"
     "set, and finds missing fences, data races and wrong accesses."
     "." "Other tools launch the graphs of HIP programs, find superfluous fences, dump"
-    "AQL packets, and ask a GPU what Uptempo assumes about it.")
+    "AQL packets, and ask a GPU what Uptempo assumes about it. Those that watch HIP"
+    "programs need HIP, so the package depends on it.")
   set(CPACK_DEBIAN_UPTEMPO-TOOLS_PACKAGE_RECOMMENDS "libdw1 | libdw1t64")  # source lines in reports
 endif()
 include(CPack)
