@@ -35,6 +35,7 @@ in_root() {
   unshare --mount --propagation private -- bash -euc '
     root=$1
     shift
+    mount --bind "$root" "$root"  # unshare in the root, for one more root, needs a mount there
     mount -t proc proc "$root/proc"
     mount -t sysfs sysfs "$root/sys"
     mount --rbind /dev "$root/dev"
