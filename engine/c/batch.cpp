@@ -44,6 +44,15 @@ uptempo_declaration checked(const uptempo_declaration* given) {
   if ((known.parts & ~kParts) != 0)
     refuse_parameter("declaration.parts", fmt::format("it is {:#x}", known.parts),
                      "add up constants UPTEMPO_DECLARES_...");
+  // Otherwise a forgotten part would drop a declaration.
+  const auto require_part = [&](uint64_t part, bool is_given, const char* name) {
+    if (is_given && (known.parts & part) == 0)
+      refuse_parameter("declaration.parts", fmt::format("{} are given, and not part of it", name),
+                       "add their constant UPTEMPO_DECLARES_...");
+  };
+  require_part(UPTEMPO_DECLARES_ACCESSES, known.access_count != 0, "accesses");
+  require_part(UPTEMPO_DECLARES_AFTER, known.after_count != 0, "packets `after`");
+  require_part(UPTEMPO_DECLARES_SCOPES, known.acquire != 0 || known.release != 0, "scopes");
   if (known.access_count != 0) (void)place(known.accesses, "declaration.accesses");
   if (known.after_count != 0) (void)place(known.after, "declaration.after");
   for (size_t i = 0; i < known.access_count; ++i) require_access(known.accesses[i], i);

@@ -60,11 +60,11 @@ UPTEMPO_API uptempo_status uptempo_batch_try_dispatch(uptempo_batch* batch,
 // for a packet of type INVALID.
 UPTEMPO_API uptempo_status uptempo_batch_raw(uptempo_batch* batch, const void* packet);
 
-// Memory that a dispatch accesses.
+// Memory that a dispatch reads or writes. A dispatch that does both has two entries for it.
 typedef struct uptempo_access {
   const void* data;
   size_t bytes;
-  uint64_t writes;  // 1; 0: the dispatch only reads it
+  uint64_t writes;  // 0: reads, 1: writes
 } uptempo_access;
 
 // Parts of a declaration.
@@ -101,7 +101,7 @@ typedef enum uptempo_observer UPTEMPO_ENUM_TYPE {
 // for each (uptempo_batch_explain). Without declarations a dispatch may access everything.
 typedef struct uptempo_declaration {
   size_t size;
-  uint64_t parts;                  // UPTEMPO_DECLARES_..., added up
+  uint64_t parts;                  // UPTEMPO_DECLARES_..., added up; others must be 0
   const uptempo_access* accesses;  // read during the call, as `after`
   size_t access_count;
   const size_t* after;

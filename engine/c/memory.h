@@ -61,18 +61,22 @@ typedef struct uptempo_range {
   uint32_t host_writes;  // not 0: as a target, device memory that the host may write itself
 } uptempo_range;
 
+// Memory of the stream's agent.
 static inline uptempo_range uptempo_device(const void* data, size_t bytes) {
   uptempo_range range = {(void*)data, bytes, NULL, UPTEMPO_PLACE_DEVICE, 0};
   return range;
 }
+// Host memory that the agent can access, such as a buffer of UPTEMPO_MEMORY_PINNED.
 static inline uptempo_range uptempo_pinned(const void* data, size_t bytes) {
   uptempo_range range = {(void*)data, bytes, NULL, UPTEMPO_PLACE_PINNED, 0};
   return range;
 }
+// Any other host memory.
 static inline uptempo_range uptempo_pageable(const void* data, size_t bytes) {
   uptempo_range range = {(void*)data, bytes, NULL, UPTEMPO_PLACE_PAGEABLE, 0};
   return range;
 }
+// Memory of another agent, to which the stream's agent has access.
 static inline uptempo_range uptempo_peer(const uptempo_agent* owner, const void* data,
                                          size_t bytes) {
   uptempo_range range = {(void*)data, bytes, owner, UPTEMPO_PLACE_PEER, 0};

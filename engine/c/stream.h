@@ -147,11 +147,7 @@ UPTEMPO_API uptempo_status uptempo_stream_after_signal(uptempo_stream* stream, u
 // Decrements the signal when all earlier work is complete.
 UPTEMPO_API uptempo_status uptempo_stream_signal(uptempo_stream* stream, uint64_t hsa_signal);
 
-// Copies and fills in stream order. They do not wait for the device, except for room. `taken` gets
-// the path, and may be NULL. Pageable memory: copy_memory.hpp says when it is read and written; it
-// belongs to the copy until a later event or synchronize has been awaited. Fail if sizes differ, or
-// if the requested path cannot do the copy.
-
+// How a copy or fill is done (CopyPath).
 typedef enum uptempo_path UPTEMPO_ENUM_TYPE {
   UPTEMPO_PATH_AUTOMATIC = 0,  // as `taken`: there was nothing to do
   UPTEMPO_PATH_ENGINE = 1,
@@ -167,9 +163,14 @@ typedef struct uptempo_rows {
   size_t from_pitch;  // unused by fills
 } uptempo_rows;
 
+// Copies in stream order. Does not wait for the device, except for room. `taken` gets the path, and
+// may be NULL. Pageable memory belongs to the copy until a later event or synchronize has been
+// awaited; its bytes are read before the call returns, or when the device does the copy
+// (copy_memory.hpp). Fails if the sizes differ, or if the requested path cannot do the copy.
 UPTEMPO_API uptempo_status uptempo_stream_copy(uptempo_stream* stream, uptempo_range to,
                                                uptempo_range from, uptempo_path path,
                                                uptempo_path* taken);
+// The same for rows.
 UPTEMPO_API uptempo_status uptempo_stream_copy_2d(uptempo_stream* stream, uptempo_range to,
                                                   uptempo_range from, const uptempo_rows* rows,
                                                   uptempo_path path, uptempo_path* taken);

@@ -11,7 +11,7 @@ bodies and in namespaces `detail` stay as they are. Lines keep their numbers.
     starts ..."), and is printed on the page of that class. If it names none, it belongs to the only
     class of the file, or else to the page of the file, which each class of the file refers to. In
     a header for C it always belongs to the page of the file.
-  * Indented lines are code. They become @code, or @verbatim if nothing in them looks like code.
+  * Indented lines are code. They become @code, of no language if nothing in them looks like code.
   * A label that opens a line ("Thread safety: ...") opens a paragraph, in bold.
   * All other text is plain: characters that mean something to Doxygen are escaped, except in
     `spans of code`. Names such as Queue::report() become links.
@@ -144,8 +144,9 @@ def marked_up(lines):
         is_code = any(is_statement(each) for each in block)
         margin = min(len(each) - len(each.lstrip()) for each in block if each.strip()) - 1
         out[code:code + len(block)] = [each[margin:] for each in block]
-        out[code] = ("@code{.cpp}" if is_code else "@verbatim") + out[code]
-        out[code + len(block) - 1] += " @endcode" if is_code else " @endverbatim"
+        # Not @verbatim, which Doxygen 1.9.4 prints with stars at the begins of lines.
+        out[code] = ("@code{.cpp}" if is_code else "@code{.unparsed}") + out[code]
+        out[code + len(block) - 1] += " @endcode"
         code = None
 
     for line in lines:

@@ -54,7 +54,7 @@ class Comments(unittest.TestCase):
         self.assertEqual(found[2], "///@code{.cpp} if (a < b) *p = c->d;  // <x> @endcode")
 
     def test_an_indented_table_is_no_code(self):
-        self.assertIn("@verbatim", filtered("// F.", "//", "//   order   first", "//   other   second", "#pragma once")[2])
+        self.assertIn("@code{.unparsed}", filtered("// F.", "//", "//   order   first", "//   other   second", "#pragma once")[2])
 
     def test_text_is_no_command(self):
         line = filtered("#pragma once", r"// Each <byte> is \xNN, #1, @x, 5 % and --check.", "int f();")[1]

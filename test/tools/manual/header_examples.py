@@ -116,9 +116,9 @@ def examples(text):
     """The code of the comments of a header, each example as a list of lines."""
     for block in comments.blocks_of(text):
         page = "\n".join(comments.marked_up([each.text for each in block]))
-        for kind, example in re.findall(r"@(code{.cpp}|verbatim)(.*?) @end", page, re.S):
+        for kind, example in re.findall(r"@code{.(cpp|unparsed)}(.*?) @end", page, re.S):
             code = example.split("\n")
-            if kind != "verbatim" or is_described(code):
+            if kind == "cpp" or is_described(code):
                 yield code
 
 

@@ -50,6 +50,47 @@ int main(void) {
   check(uptempo_recording_replay(step, queue, UPTEMPO_NO_LIMIT, UPTEMPO_HERE, &done));
   check(uptempo_completion_wait(done, UPTEMPO_NO_LIMIT, UPTEMPO_WAIT_DEFAULT));
   //! [patch]
-  printf("%s results\n", values[0] == 399 && values[n - 1] == 399 ? "right" : "wrong");
-  return values[0] == 399 && values[n - 1] == 399 ? 0 : 1;
+  if (values[0] != 399 || values[n - 1] != 399) return 1;
+
+  uptempo_kernel* spread;  // sums of both neighbours
+  check(uptempo_kernel_create(program, "spread", NULL, &spread));
+  uptempo_buffer* more;
+  check(uptempo_buffer_create(gpu, UPTEMPO_MEMORY_PINNED, n * sizeof(uint32_t), NULL, &more));
+  for (int i = 0; i < n; ++i) values[i] = 1;
+  //! [swap]
+  uint32_t *now = values, *next = uptempo_buffer_data(more);
+  uptempo_recording* turn;
+  check(uptempo_recording_create(queue, NULL, &turn));
+  struct {
+    uint32_t* next;
+    const uint32_t* now;
+  } sides = {next, now};
+  size_t sums, grown;
+  uptempo_access accesses[] = {{now, n * sizeof(uint32_t), 0}, {next, n * sizeof(uint32_t), 1}};
+  uptempo_declaration declaration = {.size = sizeof declaration,
+                                     .parts = UPTEMPO_DECLARES_ACCESSES,
+                                     .accesses = accesses,
+                                     .access_count = 2};
+  check(
+      uptempo_recording_dispatch(turn, spread, &grid, uptempo_packed(&sides, sizeof sides), &sums));
+  check(uptempo_recording_declare(turn, sums, &declaration));
+  arguments.values = next;
+  arguments.addend = 1;
+  accesses[0].data = next;  // it reads what it writes: two accesses
+  check(uptempo_recording_dispatch(turn, advance, &grid, packed, &grown));
+  check(uptempo_recording_declare(turn, grown, &declaration));
+  for (int i = 0; i < 4; ++i) {
+    check(uptempo_recording_replay(turn, queue, UPTEMPO_NO_LIMIT, UPTEMPO_HERE, &done));
+    uint32_t* const swapped = now;
+    now = next;
+    next = swapped;
+    check(uptempo_recording_set(turn, sums, 0, &next, sizeof next));  // moves its accesses, too
+    check(uptempo_recording_set(turn, sums, 1, &now, sizeof now));
+    check(uptempo_recording_set(turn, grown, 0, &next, sizeof next));
+  }
+  check(uptempo_completion_wait(done, UPTEMPO_NO_LIMIT, UPTEMPO_WAIT_DEFAULT));
+  //! [swap]
+  const int right = now[0] == 1555 && now[n - 1] == 1555;  // 1, 7, 43, 259, 1555
+  printf("%s results\n", right ? "right" : "wrong");
+  return right ? 0 : 1;
 }
