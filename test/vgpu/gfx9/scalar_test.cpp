@@ -240,15 +240,6 @@ TEST_CASE(
   CHECK(wave.trapsts == 1);
 }
 
-TEST_CASE("MODE.FP16_OVFL is refused by name") {
-  Fragment fragment;
-  fragment.prepare("s_setreg_imm32_b32 hwreg(HW_REG_MODE, 23, 1), 1");
-  const auto fault = fragment.run();
-  REQUIRE(fault);
-  CHECK(fault->error == QueueError::illegal_instruction);
-  CHECK(fault->message.find("sets MODE.FP16_OVFL") != std::string::npos);
-}
-
 TEST_CASE("the clocks advance") {
   Fragment fragment;
   Wave& wave = fragment.finish(

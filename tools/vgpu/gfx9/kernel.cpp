@@ -27,7 +27,6 @@ struct Descriptor {
 };
 static_assert(sizeof(Descriptor) == 64);
 
-constexpr uint32_t kFp16Ovfl = 1u << 26;
 constexpr uint32_t kTgSplit = 1u << 16;  // COMPUTE_PGM_RSRC3 of gfx90a and gfx942
 constexpr uint32_t kUserSgprs = 16;
 constexpr uint16_t kNotWithArchitectedScratch = 1u << 0 | 1u << 5;
@@ -103,10 +102,6 @@ std::variant<Kernel, Kernel::Rejected> Kernel::load(AddressSpace::Reader& memory
       (kernel.properties & kNotWithArchitectedScratch) != 0)
     return rejected(QueueError::invalid_code_object,
                     "asks for a scratch descriptor or FLAT_SCRATCH in SGPRs, which gfx942 lacks");
-
-  // The bit makes overflowing float16 results the largest number instead of infinity.
-  if ((kernel.rsrc1 & kFp16Ovfl) != 0)
-    return rejected(QueueError::invalid_code_object, "sets FP16_OVFL, which is not supported");
 
   // The bit lets waves of one workgroup run on several compute units, without LDS. Cache control
   // instructions of workgroup scope then have an effect.

@@ -42,7 +42,7 @@ struct alignas(64) Wave {
   GpuAddress pc = 0;     // next instruction; valid only while the wave does not run
   bool scc = false;
   WaveStop stop = WaveStop::running;
-  uint32_t mode = 0;  // MODE hardware register: round, denorm, dx10_clamp, ieee
+  uint32_t mode = 0;  // MODE hardware register: round, denorm, dx10_clamp, ieee, fp16_ovfl
   // TRAPSTS hardware register: holds what the program wrote. No instruction raises its exception
   // bits.
   uint32_t trapsts = 0;

@@ -168,9 +168,9 @@ void Workgroup::Impl::set_scalars(Wave& one, uint32_t slot, unsigned index) noex
   const bool architected = kernel.target == Target::gfx942;
   if ((kernel.rsrc2 & 1u) && !architected) put(wave_offset);
 
-  // FLOAT_MODE, DX10_CLAMP, IEEE_MODE of rsrc1 at their places in MODE.
-  one.mode =
-      (kernel.rsrc1 >> 12 & 0xff) | (kernel.rsrc1 >> 21 & 1) << 8 | (kernel.rsrc1 >> 23 & 1) << 9;
+  // FLOAT_MODE, DX10_CLAMP, IEEE_MODE and FP16_OVFL of rsrc1 at their places in MODE.
+  one.mode = (kernel.rsrc1 >> 12 & 0xff) | (kernel.rsrc1 >> 21 & 1) << 8 |
+             (kernel.rsrc1 >> 23 & 1) << 9 | (kernel.rsrc1 >> 26 & 1) << 23;
   one.trapsts = 0;
   one.scc = false;
   one.scratch_base = state.scratch_base != 0 ? state.scratch_base + wave_offset : 0;

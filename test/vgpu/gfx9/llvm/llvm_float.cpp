@@ -138,6 +138,7 @@ bool equal(Format format, Bits a, Bits b) {
   return number(format, a).compare(number(format, b)) == llvm::APFloat::cmpEqual;
 }
 bool is_nan(Format format, Bits a) { return number(format, a).isNaN(); }
+bool is_infinite(Format format, Bits a) { return number(format, a).isInfinity(); }
 bool is_signalling(Format format, Bits a) { return number(format, a).isSignaling(); }
 bool is_denormal(Format format, Bits a) { return number(format, a).isDenormal(); }
 bool is_finite_nonzero(Format format, Bits a) { return number(format, a).isFiniteNonZero(); }

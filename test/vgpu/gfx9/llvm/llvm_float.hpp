@@ -33,6 +33,7 @@ int exponent(Format format, Bits a);
 // Compares numbers: zeros are equal, a NaN equals nothing.
 bool equal(Format format, Bits a, Bits b);
 bool is_nan(Format format, Bits a);
+bool is_infinite(Format format, Bits a);
 bool is_signalling(Format format, Bits a);
 bool is_denormal(Format format, Bits a);
 bool is_finite_nonzero(Format format, Bits a);

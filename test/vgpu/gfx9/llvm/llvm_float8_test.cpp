@@ -115,6 +115,41 @@ TEST_CASE("float32 narrows to 8-bit floats by rounding to nearest even, past the
   }
 }
 
+// The CDNA ISA manual's table "FP16_OVFL rule": a NaN stays a NaN, infinities and numbers past the
+// range become the largest number of their sign.
+TEST_CASE("with FP16_OVFL, infinities and what is past the range become the largest 8-bit float") {
+  for (const Kind& kind : kKinds) {
+    const std::string f = kind.name;
+    const std::vector<u32> numbers = inputs(kind);
+    Fragment fragment(Target::gfx942);
+    for (size_t first = 0; first < numbers.size(); first += kLanes) {
+      Wave& wave = fragment.prepare("s_setreg_imm32_b32 hwreg(HW_REG_MODE, 23, 1), 1\nv_cvt_pk_" +
+                                    f + "_f32 v2, v0, v0\nv_cvt_sr_" + f +
+                                    "_f32 v3, v0, 0\nv_cvt_sr_" + f + "_f32 v4, v0, -1");
+      for (unsigned lane = 0; lane < kLanes; ++lane) {
+        wave.vgpr[0].lane[lane] = numbers[first + lane];
+        for (unsigned reg = 2; reg < 5; ++reg) wave.vgpr[reg].lane[lane] = 0;
+      }
+      fragment.finish();
+      for (unsigned lane = 0; lane < kLanes; ++lane) {
+        const u32 x = wave.vgpr[0].lane[lane];
+        CAPTURE(f, x);
+        const auto narrow = [&](Rounding rounding) -> u32 {
+          if (apfloat::is_nan(Format::f32, x)) return 0x80;
+          const auto result =
+              static_cast<u32>(apfloat::convert(Format::f32, kind.format, x, rounding));
+          return apfloat::is_nan(kind.format, result) ? (x >> 24 & 0x80) | 0x7f : result;
+        };
+        REQUIRE(wave.vgpr[2].lane[lane] == narrow(Rounding::nearest_even) * 0x101);
+        const u32 truncated = narrow(Rounding::to_zero);
+        REQUIRE(wave.vgpr[3].lane[lane] == truncated);
+        const u32 up = wave.vgpr[4].lane[lane];
+        REQUIRE((up == truncated || up == narrow((x >> 31) != 0 ? Rounding::down : Rounding::up)));
+      }
+    }
+  }
+}
+
 // Stochastic rounding of x with seed s gives the neighbour above exactly if the dropped bits plus
 // the seed's high bits carry. Between the bounds 0 and all ones both neighbours occur, and each as
 // often as its distance states.

@@ -70,12 +70,22 @@ constexpr std::array kRoundings{Rounding::nearest_even, Rounding::up, Rounding::
 
 struct Bench : LaneBench {
   using LaneBench::LaneBench;
-  // Rounding of float32, then of float64 and float16; denormals kept, DX10 clamp, IEEE.
-  void set_mode(Rounding single, Rounding other, bool single_denormals = true) {
+  // Rounding of float32, then of float64 and float16; denormals kept, DX10 clamp, IEEE; FP16_OVFL.
+  void set_mode(Rounding single, Rounding other, bool single_denormals = true,
+                bool clamps_halves = false) {
     wave.mode = static_cast<u32>(single) | static_cast<u32>(other) << 2 |
-                (single_denormals ? 0x3f0u : 0x3c0u);
+                (single_denormals ? 0x3f0u : 0x3c0u) | (clamps_halves ? 1u << 23 : 0u);
   }
 };
+
+// FP16_OVFL: a half that overflowed is the largest one, unless an operand was infinite (LLVM's
+// AMDGPU usage guide).
+Bits clamped(Bits half, Format operands_format, const std::array<Bits, 3>& operands) {
+  if (!apfloat::is_infinite(Format::f16, half)) return half;
+  for (const Bits operand : operands)
+    if (apfloat::is_infinite(operands_format, operand)) return half;
+  return half & 0x8000 ? 0xfbff : 0x7bff;
+}
 
 using Operation = Bits (*)(Format f, const std::array<Bits, 3>& x, Rounding rounding);
 
@@ -109,8 +119,8 @@ constexpr Packed kPacked[] = {
     {"v_pk_mul_f32", 2, false, product},      {"v_pk_fma_f32", 3, false, fused},
 };
 
-void check_packed(const Packed& which, Rounding rounding, const Modifiers& m, Bench& bench,
-                  std::mt19937_64& random) {
+void check_packed(const Packed& which, Rounding rounding, bool clamps, const Modifiers& m,
+                  Bench& bench, std::mt19937_64& random) {
   const Format f = which.halves ? Format::f16 : Format::f32;
   const Bits sign = which.halves ? 0x8000 : 0x80000000;
   const std::string registers =
@@ -119,7 +129,7 @@ void check_packed(const Packed& which, Rounding rounding, const Modifiers& m, Be
           : (which.sources == 3 ? " v[6:7], v[0:1], v[2:3], v[4:5]" : " v[6:7], v[0:1], v[2:3]");
   const std::string text = which.name + registers + m.text(which.sources, "neg_lo", "neg_hi");
   const Rounding wrong = kRoundings[(static_cast<unsigned>(rounding) + 1) % 4];
-  bench.set_mode(which.halves ? wrong : rounding, which.halves ? rounding : wrong);
+  bench.set_mode(which.halves ? wrong : rounding, which.halves ? rounding : wrong, true, clamps);
   std::array<std::array<Bits, 2>, 3> x[kLanes];  // [source][half]
   for (unsigned lane = 0; lane < kLanes; ++lane) {
     for (unsigned n = 0; n < 3; ++n) {
@@ -139,7 +149,8 @@ void check_packed(const Packed& which, Rounding rounding, const Modifiers& m, Be
                        negate = (half == 0 ? m.neg : m.neg_hi) >> n & 1;
         operands[n] = x[lane][n][select] ^ (negate != 0 ? sign : 0);
       }
-      const Bits want = which.operation(f, operands, rounding);
+      Bits want = which.operation(f, operands, rounding);
+      if (which.halves && clamps) want = clamped(want, f, operands);
       const Bits got = which.halves ? bench.registers[6].lane[lane] >> 16 * half & 0xffff
                                     : bench.registers[6 + half].lane[lane];
       if (!same(f, got, want)) {
@@ -171,7 +182,7 @@ Bits flushed(Bits value) {
   return apfloat::is_denormal(Format::f32, value) ? value & 0x80000000 : value;
 }
 
-void check_mixed(const Mixed& which, Rounding single, Rounding other, Bench& bench,
+void check_mixed(const Mixed& which, Rounding single, Rounding other, bool clamps, Bench& bench,
                  std::mt19937_64& random) {
   const Modifiers m = any_modifiers(3, random);
   std::string operands;
@@ -183,7 +194,7 @@ void check_mixed(const Mixed& which, Rounding single, Rounding other, Bench& ben
   const std::string text = fmt::format("{} v6{} op_sel:[{},{},{}] op_sel_hi:[{},{},{}]", which.name,
                                        operands, m.op_sel & 1, m.op_sel >> 1 & 1, m.op_sel >> 2 & 1,
                                        m.op_sel_hi & 1, m.op_sel_hi >> 1 & 1, m.op_sel_hi >> 2 & 1);
-  bench.set_mode(single, other, which.fused);
+  bench.set_mode(single, other, which.fused, clamps);
   std::array<Bits, 4> x[kLanes];
   for (unsigned lane = 0; lane < kLanes; ++lane) {
     for (unsigned n = 0; n < 3; ++n)
@@ -220,6 +231,7 @@ void check_mixed(const Mixed& which, Rounding single, Rounding other, Bench& ben
     if (which.result != Mixed::whole) {
       // LLVM selects it for a conversion of the float32 result, so the result is rounded twice.
       want = apfloat::convert(Format::f32, Format::f16, want, other);
+      if (clamps) want = clamped(want, Format::f32, v);
       const unsigned at = which.result == Mixed::high ? 16 : 0;
       CHECK((got >> (16 - at) & 0xffff) == (x[lane][3] >> (16 - at) & 0xffff));
       got = got >> at & 0xffff;
@@ -288,7 +300,7 @@ TEST_CASE(
     CAPTURE(static_cast<unsigned>(simd));
     for (const Packed& which : kPacked) {
       for (unsigned round = 0; round < 24; ++round)
-        check_packed(which, kRoundings[round % 4],
+        check_packed(which, kRoundings[round % 4], round / 4 % 2 != 0,
                      round < 4 ? Modifiers{0, 7, 0, 0} : any_modifiers(which.sources, random),
                      bench, random);
     }
@@ -306,7 +318,8 @@ TEST_CASE("mixed-precision multiply-adds use halves and singles as their modifie
     for (const Mixed& which : kMixed) {
       Bench bench(which.target);
       for (unsigned round = 0; round < 24; ++round)
-        check_mixed(which, kRoundings[round % 4], kRoundings[round / 4 % 4], bench, random);
+        check_mixed(which, kRoundings[round % 4], kRoundings[round / 4 % 4], round % 3 == 1, bench,
+                    random);
     }
   }
   vector::use_simd(best);

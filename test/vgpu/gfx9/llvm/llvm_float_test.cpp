@@ -43,15 +43,16 @@ constexpr Bits low(Bits value, unsigned width) {
 }
 
 // MODE, as LLVM's AMDGPU usage guide and the ISA documents define it: rounding of float32, rounding
-// of float64 and float16, then denormals likewise (inputs kept, results kept), DX10 clamp, IEEE.
+// of float64 and float16, then denormals likewise (inputs kept, results kept), DX10 clamp, IEEE,
+// FP16_OVFL.
 struct Mode {
   Rounding single = Rounding::nearest_even, other = Rounding::nearest_even;
-  bool single_denormals = true, other_denormals = true, ieee = true;
+  bool single_denormals = true, other_denormals = true, ieee = true, clamps_halves = false;
 
   uint32_t bits() const {
     return static_cast<uint32_t>(single) | static_cast<uint32_t>(other) << 2 |
            (single_denormals ? 0x30u : 0u) | (other_denormals ? 0xc0u : 0u) | 0x100u |
-           (ieee ? 0x200u : 0u);
+           (ieee ? 0x200u : 0u) | (clamps_halves ? 1u << 23 : 0u);
   }
   Rounding of(Format f) const { return f == Format::f32 ? single : other; }
   bool keeps_denormals(Format f) const {
@@ -310,6 +311,18 @@ bool is_border(Kind kind, Bits exact, const Mode& mode) {
   return !mode.keeps_denormals(f) && low(exact, width(kind) - 1) == smallest_normal(f);
 }
 
+// FP16_OVFL, as the usage guide defines it: an overflow "that is the result of an +/-INF input value
+// or divide by 0 generates a +/-INF, otherwise clamps computed overflow to +/-MAX_FP16". None of
+// the instructions here divides.
+Bits clamped(const ModeRow& row, const Operands& x, Bits result) {
+  if (row.result != Kind::f16 || !apfloat::is_infinite(Format::f16, result)) return result;
+  for (unsigned n = 0; n < 3; ++n) {
+    const Kind kind = row.sources[n];
+    if (is_float(kind) && apfloat::is_infinite(format(kind), low(x[n], width(kind)))) return result;
+  }
+  return result & 0x8000 ? 0xfbff : 0x7bff;
+}
+
 void check(const ModeRow& row, const Mode& mode, LaneBench& bench, std::mt19937_64& random) {
   const bool wide = row.result == Kind::f64;
   std::array<Operands, kLanes> operands;
@@ -324,6 +337,7 @@ void check(const ModeRow& row, const Mode& mode, LaneBench& bench, std::mt19937_
     }
     operands[lane][3] = seen[3] = random();
     want[lane] = row.expected(seen, mode);
+    if (mode.clamps_halves) want[lane] = clamped(row, seen, want[lane]);
   }
   const vector::Simd best = vector::simd_in_use();
   for (const vector::Simd simd :
@@ -376,6 +390,10 @@ std::vector<Mode> modes() {
         all.push_back({single, other, denormals, ieee ? denormals : !denormals, ieee});
       }
     }
+  }
+  for (const Rounding half : {kNearest, kUp, kDown, kZero}) {
+    for (const bool denormals : {true, false})
+      all.push_back({kNearest, half, denormals, denormals, true, true});
   }
   return all;
 }

@@ -106,8 +106,6 @@ enum HardwareRegister : unsigned {
   kXccId = 20  // gfx942
 };
 
-constexpr uint32_t kModeFp16Ovfl = 1u << 23;
-
 struct Field {
   explicit Field(uint32_t simm16)
       : id(simm16 & 0x3f),
@@ -192,9 +190,6 @@ const Op* write_register(const Op& op, Wave& wave, uint32_t simm16, uint32_t val
   switch (field.id) {
     case kMode:
       merge(wave.mode);
-      if ((wave.mode & kModeFp16Ovfl) != 0)
-        return stop_error(op, wave, QueueError::illegal_instruction,
-                          "sets MODE.FP16_OVFL, which is not supported");
       break;
     case kTrapSts:
       merge(wave.trapsts);

@@ -1,7 +1,6 @@
 // Conversions between float32 and gfx942's 8-bit floats, one lane at a time.
 //
-// MODE's rounding and denormal bits do not apply. MODE.FP16_OVFL, which would saturate, cannot be
-// set (scalar/control.cpp, kernel.cpp).
+// MODE's rounding and denormal bits do not apply. MODE.FP16_OVFL saturates.
 #include "gfx9/vector/float8.hpp"
 #include "gfx9/vector/scalar_core.hpp"
 
@@ -49,9 +48,11 @@ const Op* insert(const Op& op, Wave& wave, unsigned shift, u32 width, F&& value)
 template <const Float8& kFormat>
 const Op* narrow_pair(const Op& op, Wave& wave) {
   const Instruction& in = op.in;
+  const bool saturates = (wave.mode & kModeFp16Ovfl) != 0;
   return insert(op, wave, (in.op_sel >> 3 & 1) * 16u, 16, [&](unsigned lane) {
     const auto half = [&](unsigned i) {
-      return float8_of(kFormat, std::bit_cast<float>(float_bits(wave, in, i, lane)), Nearest{});
+      return float8_of(kFormat, std::bit_cast<float>(float_bits(wave, in, i, lane)), Nearest{},
+                       saturates);
     };
     return half(0) | half(1) << 8;
   });
@@ -61,11 +62,12 @@ const Op* narrow_pair(const Op& op, Wave& wave) {
 template <const Float8& kFormat>
 const Op* narrow_stochastically(const Op& op, Wave& wave) {
   const Instruction& in = op.in;
+  const bool saturates = (wave.mode & kModeFp16Ovfl) != 0;
   return insert(op, wave, (in.op_sel >> 2 & 3) * 8u, 8, [&](unsigned lane) {
     const u32 seed = is_vgpr(in.src[1]) ? wave.vgpr[in.src[1] - kFirstVgpr].lane[lane]
                                         : static_cast<u32>(scalar_operand(wave, in, 1, Type::u32));
-    return float8_of(kFormat, std::bit_cast<float>(float_bits(wave, in, 0, lane)),
-                     Stochastic{seed});
+    return float8_of(kFormat, std::bit_cast<float>(float_bits(wave, in, 0, lane)), Stochastic{seed},
+                     saturates);
   });
 }
 

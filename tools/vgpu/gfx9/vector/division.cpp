@@ -151,8 +151,8 @@ constexpr Entry kEntries[] = {
     op<F64(F64, F64, F64, Bit)>(Opcode::v_div_fmas_f64, div_fmas),
     op<F32(F32, F32, F32)>(Opcode::v_div_fixup_f32, div_fixup),
     op<F64(F64, F64, F64)>(Opcode::v_div_fixup_f64, div_fixup),
-    op<F16(F16, F16, F16), kKeepsHigh>(Opcode::v_div_fixup_f16, div_fixup),
-    op<F16(F16, F16, F16), kCold>(Opcode::v_div_fixup_legacy_f16, div_fixup),
+    op<F16(F16, F16, F16), kKeepsHigh | kDivides>(Opcode::v_div_fixup_f16, div_fixup),
+    op<F16(F16, F16, F16), kCold | kDivides>(Opcode::v_div_fixup_legacy_f16, div_fixup),
 };
 
 }  // namespace

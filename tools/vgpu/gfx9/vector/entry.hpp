@@ -93,6 +93,8 @@ enum Flag : unsigned {
   kWritesExec = 16,
   // Computed in 64-bit lanes although no operand is that wide: float32 and float16 through float64.
   kWide = 32,
+  // Divides by its second source, or by its only one: a zero there gives a true infinity.
+  kDivides = 64,
 };
 
 struct Entry {
@@ -120,7 +122,7 @@ constexpr uint32_t mode_mask(Type type) noexcept {
 constexpr uint32_t mode_usual(Type type) noexcept {
   return type == Type::f32 ? 0x30u : type == Type::f16 || type == Type::f64 ? 0xc0u : 0u;
 }
-inline constexpr uint32_t kModeDx10Clamp = 0x100, kModeIeee = 0x200;
+inline constexpr uint32_t kModeDx10Clamp = 0x100, kModeIeee = 0x200, kModeFp16Ovfl = 0x800000;
 
 using Table = std::array<Entry, kOpcodeCount>;
 

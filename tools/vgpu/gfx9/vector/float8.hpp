@@ -39,15 +39,19 @@ struct Stochastic {
   uint32_t seed;
 };
 
-// A NaN, an infinity, and a result past the largest number give the NaN. A result of zero is +0.
+// A NaN gives the NaN. An infinity, and a result past the largest number, give the largest number of
+// their sign if `saturates`, else the NaN. A result of zero is +0.
 //
-// Sources: HIP's software conversion without saturation (amd_hip_fp8.h, cast_to_f8()). The seed's
-// bits: no document of CDNA 3 that is public as text; captures of RDNA 4 in public emulators.
+// Sources: HIP's software conversion without saturation (amd_hip_fp8.h, cast_to_f8()); the CDNA ISA
+// manual's table "FP16_OVFL rule" of these conversions. The seed's bits: no document of CDNA 3 that
+// is public as text; captures of RDNA 4 in public emulators.
 template <class Rounding>
-constexpr uint32_t float8_of(Float8 format, float value, Rounding rounding) noexcept {
+constexpr uint32_t float8_of(Float8 format, float value, Rounding rounding,
+                             bool saturates) noexcept {
   const auto bits = std::bit_cast<uint32_t>(value);
   const uint32_t sign = bits >> 24 & 0x80, field = bits >> 23 & 0xff;
-  if (field == 0xff) return Float8::kNan;
+  const uint32_t beyond = saturates ? sign | 0x7f : Float8::kNan;
+  if (field == 0xff) return (bits & 0x7fffff) == 0 ? beyond : Float8::kNan;
   const unsigned dropped = 23 - format.fraction_bits;
   // The exponent field that the result would have. Float32's denormals are far below the smallest
   // result.
@@ -70,7 +74,7 @@ constexpr uint32_t float8_of(Float8 format, float value, Rounding rounding) noex
   // rounding moves to the next exponent in the same way.
   const auto base = static_cast<uint64_t>(exponent >= 1 ? exponent - 1 : 0);
   const uint64_t magnitude = (base << format.fraction_bits) + significand;
-  if (magnitude > 0x7f) return Float8::kNan;
+  if (magnitude > 0x7f) return beyond;
   return magnitude == 0 ? 0 : sign | static_cast<uint32_t>(magnitude);
 }
 

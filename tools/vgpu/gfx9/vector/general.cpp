@@ -63,6 +63,7 @@ const Op* plain(const Op& op, Wave& wave, const Entry& entry, Core core) {
   }
   if (is_float(entry.result) && !(entry.flags & kExact))
     modify_result(wave, in, entry.result, result);
+  if (entry.result == Type::f16) clamp_overflow(wave, entry, lanes, result.half[0]);
   write_result(wave, in, entry.result, (entry.flags & kKeepsHigh) != 0, result, write);
   // A lane that DPP disables is treated like one that EXEC disables: its bit of a mask is 0. (In
   // the manuals row_mask and bank_mask affect "the VGPR destination write only". For VOPC the bit
@@ -113,6 +114,7 @@ const Op* packed(const Op& op, Wave& wave, const Entry& entry, Core core) {
       modify_result(wave, in, entry.result, half);
       out = half.half[0];
     }
+    if (entry.result == Type::f16) clamp_overflow(wave, entry, lanes, out);
   }
   if (!dwords) {
     for (unsigned lane = 0; lane < kLanes; ++lane) {
@@ -194,14 +196,18 @@ const Op* mixed(const Op& op, Wave& wave, const Entry& entry) {
   Entry to_half = entry;
   to_half.result = Type::f16;
   const FloatMode float_mode(wave.mode, to_half);
+  Vgpr& halves = result.half[0];
+  for (uint32_t& lane : halves.lane) {
+    float value;
+    std::memcpy(&value, &lane, sizeof value);
+    lane = half_of(value);
+  }
+  clamp_overflow(wave, entry, lanes, halves);
   const bool high = entry.packing == Packing::mix_high;
   const Vgpr& old = wave.vgpr[in.dst];
   for (unsigned lane = 0; lane < kLanes; ++lane) {
-    float value;
-    std::memcpy(&value, &result.half[0].lane[lane], sizeof value);
-    const uint32_t bits = half_of(value);
-    result.half[0].lane[lane] =
-        high ? bits << 16 | (old.lane[lane] & 0xffffu) : bits | (old.lane[lane] & 0xffff0000u);
+    halves.lane[lane] = high ? halves.lane[lane] << 16 | (old.lane[lane] & 0xffffu)
+                             : halves.lane[lane] | (old.lane[lane] & 0xffff0000u);
   }
   write_result(wave, in, Type::u32, false, result, wave.exec());
   return next(op);

@@ -151,10 +151,11 @@ struct Instr<R(S...), kFlags, F> {
   using Result = typename Plain<R>::type;
   static constexpr bool kCarry = !std::is_same_v<Result, R>;
 
-  static constexpr uint32_t kModeMask = (kFlags & kExact) ? 0u
-                                                          : mode_mask(R::kType) |
-                                                                (0u | ... | mode_mask(S::kType)) |
-                                                                ((kFlags & kIeee) ? kModeIeee : 0u);
+  static constexpr uint32_t kModeMask =
+      (kFlags & kExact)
+          ? 0u
+          : mode_mask(R::kType) | (0u | ... | mode_mask(S::kType)) |
+                ((kFlags & kIeee) ? kModeIeee : 0u) | (R::kType == Type::f16 ? kModeFp16Ovfl : 0u);
   static constexpr uint32_t kModeUsual =
       (kFlags & kExact) ? 0u
                         : mode_usual(R::kType) | (0u | ... | mode_usual(S::kType)) |

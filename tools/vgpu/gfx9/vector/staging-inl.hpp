@@ -202,6 +202,26 @@ void modify_result(const Wave& wave, const Instruction& in, Type type, Pair& res
   if (scales) unsign_zeros(lo, hi, type);
 }
 
+// MODE.FP16_OVFL: a float16 result that overflowed becomes the largest number of its sign, whatever
+// the rounding. Infinite sources and divisions by zero still give infinities (LLVM AMDGPUUsage,
+// COMPUTE_PGM_RSRC1.FP16_OVFL). `lanes` has the operands from which `result` was computed.
+void clamp_overflow(const Wave& wave, const Entry& entry, const Lanes& lanes,
+                    Vgpr& result) noexcept {
+  if ((wave.mode & kModeFp16Ovfl) == 0) return;
+  const unsigned divisor = entry.sources > 1 ? 1 : 0;
+  for (unsigned lane = 0; lane < kLanes; ++lane) {
+    uint32_t& x = result.lane[lane];
+    if ((x & 0x7fffu) != 0x7c00u) continue;
+    bool infinite = (entry.flags & kDivides) && (lanes.src[divisor][0][lane] & 0x7fffu) == 0;
+    for (unsigned i = 0; i < entry.sources; ++i) {
+      const uint32_t source = lanes.src[i][0][lane];
+      infinite |= (entry.source[i] == Type::f16 && (source & 0x7fffu) == 0x7c00u) ||
+                  (entry.source[i] == Type::f32 && (source & 0x7fffffffu) == 0x7f800000u);
+    }
+    if (!infinite) --x;
+  }
+}
+
 // Writes the lanes of `write`, with SDWA selects, op_sel's high half and 16-bit results.
 void write_result(Wave& wave, const Instruction& in, Type type, bool keeps_high, const Pair& result,
                   uint64_t write) noexcept {
