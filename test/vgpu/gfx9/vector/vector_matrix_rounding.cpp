@@ -4,6 +4,7 @@
 // arXiv 2511.10909).
 #include <algorithm>
 #include <cmath>
+#include <span>
 #include <sstream>
 
 #include "test/support/catch.hpp"
@@ -348,6 +349,61 @@ TEST_CASE("a product of denormal halves and ones is 0 on gfx90a, and not on gfx9
       CHECK(entry == (target == Target::gfx90a ? 0 : what.k * std::ldexp(1023.0, -24)));
     }
   }
+}
+
+// The rules of MFMA and SMFMAC instructions in AMD's CDNA ISA manual: with FP16_OVFL, F32 and I32
+// results are clamped on overflow. All entries of A are equal, and those of B and C.
+TEST_CASE("with FP16_OVFL, matrix results of gfx942 that overflow are the largest number") {
+  struct Uniform {
+    u32 a, b, c, clamped;
+  };
+  constexpr u32 kHuge = 0x71800000, kMinus = 0x80000000, kInfinity = 0x7f800000, kMax = 0x7f7fffff;
+  constexpr Uniform kFloats[] = {{kHuge, kHuge, 0, kMax},  // 2^100
+                                 {kHuge | kMinus, kHuge, kMax, kMax | kMinus},
+                                 {kInfinity, kHuge, 0, kInfinity},
+                                 {kHuge, kInfinity | kMinus, 0, kInfinity | kMinus},
+                                 {kHuge, kHuge, kInfinity, kInfinity}};
+  constexpr Uniform kIntegers[] = {{0x01010101, 0x01010101, 0x7fffffff, 0x7fffffff},
+                                   {~0u, 0x01010101, 0x80000000, 0x80000000}};
+  unsigned checked = 0;
+  const vector::Simd best = vector::simd_in_use();
+  for (const vector::Simd simd : simd_targets()) {
+    vector::use_simd(simd);
+    for (const MatrixInstruction& what : read_layouts()) {
+      const bool integer = what.a_type == Element::i8, halves = what.a_type == Element::bf16;
+      // Products of the other types do not exceed float32, or the result is a float64.
+      if (!integer && !halves && what.a_type != Element::f32 && what.a_type != Element::xf32)
+        continue;
+      for (const bool clamps : {false, true}) {
+        for (const Uniform& each : integer ? std::span<const Uniform>(kIntegers) : kFloats) {
+          VectorMachine m(1);
+          if (clamps) m.wave.mode |= 1u << 23;
+          const auto set = [&](unsigned first, unsigned registers, u32 bits) {
+            for (unsigned reg = first; reg < first + registers; ++reg)
+              for (u32& lane : m.registers[reg].lane) lane = bits;
+          };
+          const auto input = [&](u32 bits) { return halves ? bits | bits >> 16 : bits; };
+          set(kA, what.registers[0], input(each.a));
+          set(kB, what.registers[1], input(each.b));
+          set((what.sparse ? kD : kC) + kFileRegisters, what.registers[2], each.c);
+          m.run(decode(encode(what, {.a = 0, .b = 0, .cd = 1}, 0, 0, 0), what.target));
+          u32 want = each.clamped;
+          if (!clamps || what.target != Target::gfx942) {
+            const u32 products = what.sparse ? what.k / 2 : what.k;
+            if (integer) want = each.a == ~0u ? each.c - products : each.c + products;
+            if (!integer) want = (want & kMinus) | kInfinity;
+          }
+          CAPTURE(name(simd), name(what.target), what.name, clamps, each.a, each.b, each.c);
+          for (unsigned reg = 0; reg < what.registers[3]; ++reg)
+            for (const u32 lane : m.registers[kD + kFileRegisters + reg].lane)
+              REQUIRE(lane == want);
+          ++checked;
+        }
+      }
+    }
+  }
+  vector::use_simd(best);
+  CHECK(checked > 100);
 }
 
 }  // namespace uptempo::vgpu::gfx9::test

@@ -89,7 +89,12 @@ struct Mfma {
   static constexpr unsigned kRegisters = Rows::kRegisters;
   static constexpr bool kMayFlush = In::kAddedTogether > 1;  // of 16 bits
 
-  static const Op* run(const Op& op, Wave& wave) {
+  static const Op* run(const Op& op, Wave& wave) { return run(op, wave, false); }
+  static const Op* run_gfx942(const Op& op, Wave& wave) {
+    return run(op, wave, (wave.mode & kModeFp16Ovfl) != 0);
+  }
+
+  static HWY_NOINLINE const Op* run(const Op& op, Wave& wave, bool clamps) {
     const Instruction& in = op.in;
     const unsigned broadcast = matrix_cbsz(in), chosen = matrix_abid(in);
     // BLGP of the float64 instructions: bits 0 to 2 negate A, B and C.
@@ -131,8 +136,36 @@ struct Mfma {
       }
     }
     add<false>(a, b, result);
+    if constexpr (!kDouble) {
+      if (clamps) [[unlikely]]
+        clamp(wave, in, a, b, result);
+    }
     put(wave, in, result);
     return next(op);
+  }
+
+  static HWY_NOINLINE void clamp(const Wave& wave, const Instruction& in,
+                                 const T (&a)[kBlocks][kK][kM], const T (&b)[kBlocks][kK][kM],
+                                 T (&result)[kRegisters][kLanes]) {
+    T addends[kRegisters][kLanes];
+    addend(wave, in, addends);
+    for (unsigned block = 0; block < kBlocks; ++block) {
+      for (unsigned i = 0; i < kM; ++i) {
+        for (unsigned j = 0; j < kM; ++j) {
+          const unsigned reg = Rows::reg(block, i), lane = Rows::lane(block, i) + j;
+          const T c = addends[reg][lane];
+          T& sum = result[reg][lane];
+          if constexpr (std::is_same_v<T, int32_t>) {
+            sum = std::bit_cast<int32_t>(
+                clamped_sum(std::bit_cast<uint32_t>(c), std::bit_cast<uint32_t>(sum)));
+          } else {
+            sum = clamped_sum(c, sum, kK, [&](unsigned k) {
+              return std::isfinite(a[block][k][i]) && std::isfinite(b[block][k][j]);
+            });
+          }
+        }
+      }
+    }
   }
 
   template <class Array>
@@ -242,6 +275,13 @@ constexpr Entry mfma(Opcode opcode) {
   return e;
 }
 
+template <class In, unsigned kM, unsigned kK>
+constexpr Entry mfma942(Opcode opcode) {
+  Entry e = mfma<In, kM, kK>(opcode);
+  e.own = &Mfma<In, kM, kK>::run_gfx942;
+  return e;
+}
+
 constexpr Entry kEntries[] = {
     mfma<F32In, 32, 1>(Opcode::v_mfma_f32_32x32x1f32),
     mfma<F32In, 16, 1>(Opcode::v_mfma_f32_16x16x1f32),
@@ -271,18 +311,18 @@ constexpr Entry kEntries[] = {
     mfma<F64In, 16, 4>(Opcode::v_mfma_f64_16x16x4f64),
     mfma<F64In, 4, 4>(Opcode::v_mfma_f64_4x4x4f64),
     // gfx942
-    mfma<F32In, 32, 1>(Opcode::v_mfma_f32_32x32x1_2b_f32),
-    mfma<F32In, 16, 1>(Opcode::v_mfma_f32_16x16x1_4b_f32),
-    mfma<F32In, 4, 1>(Opcode::v_mfma_f32_4x4x1_16b_f32),
-    mfma<F32In, 32, 2>(Opcode::v_mfma_f32_32x32x2_f32),
-    mfma<F32In, 16, 4>(Opcode::v_mfma_f32_16x16x4_f32),
-    mfma<I8In<4>, 32, 4>(Opcode::v_mfma_i32_32x32x4_2b_i8),
-    mfma<I8In<4>, 16, 4>(Opcode::v_mfma_i32_16x16x4_4b_i8),
-    mfma<I8In<4>, 4, 4>(Opcode::v_mfma_i32_4x4x4_16b_i8),
-    mfma<I8In<8>, 32, 16>(Opcode::v_mfma_i32_32x32x16_i8),
-    mfma<I8In<8>, 16, 32>(Opcode::v_mfma_i32_16x16x32_i8),
-    mfma<F64In, 16, 4>(Opcode::v_mfma_f64_16x16x4_f64),
-    mfma<F64In, 4, 4>(Opcode::v_mfma_f64_4x4x4_4b_f64),
+    mfma942<F32In, 32, 1>(Opcode::v_mfma_f32_32x32x1_2b_f32),
+    mfma942<F32In, 16, 1>(Opcode::v_mfma_f32_16x16x1_4b_f32),
+    mfma942<F32In, 4, 1>(Opcode::v_mfma_f32_4x4x1_16b_f32),
+    mfma942<F32In, 32, 2>(Opcode::v_mfma_f32_32x32x2_f32),
+    mfma942<F32In, 16, 4>(Opcode::v_mfma_f32_16x16x4_f32),
+    mfma942<I8In<4>, 32, 4>(Opcode::v_mfma_i32_32x32x4_2b_i8),
+    mfma942<I8In<4>, 16, 4>(Opcode::v_mfma_i32_16x16x4_4b_i8),
+    mfma942<I8In<4>, 4, 4>(Opcode::v_mfma_i32_4x4x4_16b_i8),
+    mfma942<I8In<8>, 32, 16>(Opcode::v_mfma_i32_32x32x16_i8),
+    mfma942<I8In<8>, 16, 32>(Opcode::v_mfma_i32_16x16x32_i8),
+    mfma942<F64In, 16, 4>(Opcode::v_mfma_f64_16x16x4_f64),
+    mfma942<F64In, 4, 4>(Opcode::v_mfma_f64_4x4x4_4b_f64),
 };
 
 }  // namespace

@@ -1,6 +1,11 @@
 // Number of blocks of a matrix instruction, its valid modifiers, and the places of its result.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+
 #include "gfx9/decode/instruction.hpp"
 
 namespace uptempo::vgpu::gfx9::vector {
@@ -155,6 +160,27 @@ constexpr unsigned matrix_b_lane(unsigned lane, unsigned pattern) noexcept {
     default:
       return lane % 16 + 16 * (pattern - 4);
   }
+}
+
+// gfx942 with MODE.FP16_OVFL: overflowing results become the largest number of their sign (CDNA ISA
+// manual, rules of the MFMA and SMFMAC instructions). Only the result is clamped, not the sums on
+// the way to it; the manual does not state which.
+//
+// `sum` is an addend plus products, modulo 2^32. The products together are far below 2^31.
+constexpr uint32_t clamped_sum(uint32_t addend, uint32_t sum) noexcept {
+  const int64_t exact =
+      int64_t{static_cast<int32_t>(addend)} + int64_t{static_cast<int32_t>(sum - addend)};
+  return static_cast<uint32_t>(std::clamp<int64_t>(exact, INT32_MIN, INT32_MAX));
+}
+// Infinite inputs still give infinities: `finite(k)` states whether the factors of product k are
+// finite.
+template <class Finite>
+float clamped_sum(float addend, float sum, unsigned products, Finite&& finite) noexcept {
+  if (!std::isinf(sum) || !std::isfinite(addend)) return sum;
+  for (unsigned k = 0; k < products; ++k) {
+    if (!finite(k)) return sum;
+  }
+  return std::copysign(std::numeric_limits<float>::max(), sum);
 }
 
 // Rows of the result of kM rows and columns: H consecutive rows in consecutive registers, then M_I

@@ -191,8 +191,34 @@ struct Fused {
         }
       }
     }
+    if ((wave.mode & kModeFp16Ovfl) != 0) [[unlikely]]
+      clamp(in, wave, a, b, k_of, result);
     for (unsigned reg = 0; reg < Rows::kRegisters; ++reg) wave.vgpr[in.dst + reg] = result[reg];
     return next(op);
+  }
+
+  static void clamp(const Instruction& in, const Wave& wave, const Input (&a)[kBlocks][kM][kStored],
+                    const Input (&b)[kBlocks][kK][kM],
+                    [[maybe_unused]] const unsigned (&k_of)[kM][kStored],
+                    Vgpr (&result)[Rows::kRegisters]) {
+    for (unsigned block = 0; block < kBlocks; ++block) {
+      for (unsigned i = 0; i < kM; ++i) {
+        for (unsigned j = 0; j < kM; ++j) {
+          const unsigned reg = Rows::reg(block, i), lane = Rows::lane(block, i) + j;
+          const uint32_t c = addend(in, wave, reg, lane);
+          uint32_t& sum = result[reg].lane[lane];
+          if constexpr (kInteger) {
+            sum = clamped_sum(c, sum);
+          } else {
+            sum = std::bit_cast<uint32_t>(clamped_sum(
+                std::bit_cast<float>(c), std::bit_cast<float>(sum), kStored, [&](unsigned s) {
+                  return std::isfinite(a[block][i][s].value) &&
+                         std::isfinite(b[block][kSparse ? k_of[i][s] : s][j].value);
+                }));
+          }
+        }
+      }
+    }
   }
 
   template <class Factor>
