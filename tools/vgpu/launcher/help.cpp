@@ -20,7 +20,8 @@ std::string help() {
          "\n"
          "  --device TARGET     " +
          targets() +
-         " (default gfx90a)\n"
+         " (default gfx90a).\n"
+         "                      gfx942 needs ROCr 6.1 or newer\n"
          "  --gpus N|LIST       be a machine with 1 to 8 GPUs of TARGET, or with those of a list, "
          "as\n"
          "                      gfx90a,gfx908 (default 1). Excludes --check fences with\n"
