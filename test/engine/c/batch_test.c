@@ -200,13 +200,13 @@ void batch_cases(void) {
     FAILS(uptempo_batch_declare(other, &declaration), ARGUMENT, "it is 0x10");
     // What is given, but forgotten in `parts`.
     const uptempo_access given[] = {{out, 4, 1}};
-    const size_t first[] = {0};
+    const size_t earlier[] = {0};
     declaration =
         (uptempo_declaration){.size = sizeof declaration, .accesses = given, .access_count = 1};
     FAILS(uptempo_batch_declare(other, &declaration), ARGUMENT, "accesses are given, and not part");
     declaration = (uptempo_declaration){.size = sizeof declaration,
                                         .parts = UPTEMPO_DECLARES_ACCESSES,
-                                        .after = first,
+                                        .after = earlier,
                                         .after_count = 1};
     FAILS(uptempo_batch_declare(other, &declaration), ARGUMENT, "packets `after` are given");
     declaration = (uptempo_declaration){.size = sizeof declaration, .release = UPTEMPO_SCOPE_AGENT};
