@@ -396,6 +396,9 @@ bool StreamQueue::close_open() noexcept {
 void StreamQueue::publish_own(const std::function<void(uint64_t room)>& publish) {
   const std::lock_guard lock(mutex_);
   check_usable();
+  // An open epoch frees no slots that it holds, and no stream may come that closes it.
+  aql::Slots slots;
+  if (open_holds_ && try_reserve_closer(slots)) mark(slots);
   const FollowAtEnd<aql::AqlQueueWriter> follow{*writer_};
   // An epoch that holds slots keeps one for its marker.
   const uint64_t free = writer_->room().free;

@@ -164,6 +164,55 @@ TEST_CASE("many rings full of the caller's and the streams' packets lose none",
     REQUIRE(owner.log.is_before(number - 1, number));
 }
 
+TEST_CASE(
+    "a kernel that reads its packet keeps its slot from the caller until it ends, and no longer",
+    "[stream][borrowed]") {
+  Owner owner({.early_read_index = true, .paused = true, .reads_packet = kReadsPacket});
+  owner.of_streams.streams.queues.pop_back();
+  StreamDevices devices(owner.of_streams);
+  Stream stream(devices);
+  stream.launch(late_reader(), Grid{1}, 1u);
+  SignalDouble own(0);
+  int64_t published = 0;
+  const auto fill = [&] {
+    devices.streams().publish_own(owner.one.queue(), [&](uint64_t room) {
+      for (uint64_t i = 0; i < room; ++i, ++published)
+        owner.one.publish(barrier_packet(own.handle(), Barrier::on));
+    });
+  };
+  fill();
+  CHECK(published == 62);  // beside the launch and the marker that ends its hold
+  CHECK(kinds(owner.one).substr(0, 3) == "DBB");
+  owner.resume();
+  // No stream does anything meanwhile.
+  REQUIRE(eventually([&] {
+    fill();
+    return published > 5 * 64;
+  }));
+  REQUIRE(eventually([&] { return own.value() == -published; }));
+  CHECK(owner.log.ended(1) != 0);
+}
+
+TEST_CASE("an epoch that cannot be closed keeps a slot for its marker from the caller",
+          "[stream][borrowed]") {
+  Owner owner({.early_read_index = true, .paused = true, .reads_packet = kReadsPacket});
+  owner.of_streams.streams.queues.pop_back();
+  owner.of_streams.streams.queue.publications = 2;
+  StreamDevices devices(owner.of_streams);
+  Stream stream(devices);
+  for (uint32_t number = 1; number <= 3; ++number) {
+    stream.launch(late_reader(), Grid{1}, number);
+    if (number < 3) (void)stream.record();  // the third finds no completion signal
+  }
+  uint64_t room = 0;
+  devices.streams().publish_own(owner.one.queue(), [&](uint64_t slots) { room = slots; });
+  CHECK(kinds(owner.one) == "DBDBD");
+  CHECK(room == 64 - 5 - 1);
+  owner.resume();
+  devices.streams().synchronize();
+  CHECK(owner.log.ended(3) != 0);
+}
+
 TEST_CASE("a stream refuses a queue to which other code publishes on its own",
           "[stream][borrowed]") {
   Owner owner(PacketProcessorOptions{});
