@@ -113,7 +113,8 @@ void RecordingState::find_arguments_of_ranges(uint32_t index) {
 }
 
 // Each range must move with an argument, and each argument that the kernel may follow must have
-// one: otherwise it may access the bytes of another argument's range.
+// one: otherwise it may access the bytes of another argument's range. A value may hold an address,
+// too: a range that moves must not leave it behind.
 void RecordingState::require_movable(uint32_t index, size_t argument) {
   find_arguments_of_ranges(index);
   const auto refuse = [&](const std::string& found) {
@@ -133,6 +134,20 @@ void RecordingState::require_movable(uint32_t index, size_t argument) {
     if ((value != 0 || i == argument) && std::ranges::none_of(ranges_of(index), starts))
       refuse(fmt::format("no range starts at argument {}", i));
   });
+  const Recorded& recorded = nodes_[index];
+  const ArgumentLayout& layout = recorded.kernel->arguments;
+  for (size_t i = 0; i < layout.explicit_count(); ++i) {
+    if (layout.kind(i) != ArgumentType::Kind::value) continue;
+    each_word(layout, i, [&](uint32_t at) {
+      const uintptr_t word = address_at(recorded.host + at);
+      for (const AccessRange& range : ranges_of(index))
+        if (range.argument == argument + 1 && range.begin != 0 && range.begin <= word &&
+            word < range.end)
+          refuse(fmt::format(
+              "bytes {} to {} of argument {}, a value, are an address in the range that would move",
+              at - layout.offset(i), at - layout.offset(i) + 7, i));
+    });
+  }
 }
 
 void RecordingState::move_ranges(uint32_t index, size_t argument, uintptr_t to) noexcept {

@@ -26,9 +26,10 @@
 // plans again. So buffers are swapped by set() in all nodes that use them. A range that starts at
 // several equal arguments counts for each of them. set() throws Error and changes nothing unless
 // the ranges tell what the node then accesses: each starts at an address argument and contains no
-// other, and one starts at each address argument that is not null. Otherwise replace() the node and
-// declare it again. An address inside a value, such as a struct, is a number for set() and moves no
-// range: replace() the node.
+// other, and one starts at each address argument that is not null. A value argument, such as a
+// struct, moves no range. set() of an address argument throws if a value contains, at a multiple of
+// 8 bytes in the kernarg block, an address in the range that would move. Otherwise replace() the
+// node and declare it again.
 //
 // Order: a replay begins when everything before it in its queue is complete, and sees the results,
 // unless the caller sets the fences of its ends or removes their barrier bits. Replays in different

@@ -32,6 +32,13 @@ namespace uptempo::detail {
 // Throws Error for a wrong argument of a call.
 [[noreturn]] void refuse_recording(std::string asked, std::string found, std::string remedy);
 
+// Calls visit(offset) for each 8-byte word, aligned in the block, of one of the arguments.
+template <class Visit>
+void each_word(const ArgumentLayout& layout, size_t argument, Visit&& visit) {
+  const uint32_t begin = layout.offset(argument), end = begin + layout.size(argument);
+  for (uint32_t at = (begin + 7) / 8 * 8; at + 8 <= end; at += 8) visit(at);
+}
+
 class RecordingState {
  public:
   using Kernels = std::set<std::shared_ptr<const KernelInfo>>;

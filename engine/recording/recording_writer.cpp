@@ -207,14 +207,14 @@ class Writer {
       case ArgumentType::Kind::value:
         break;
     }
-    for (uint32_t at = (offset + 7) / 8 * 8; at + 8 <= offset + layout.size(i); at += 8) {
+    each_word(layout, i, [&](uint32_t at) {
       const MemoryRange* const hidden = memory_.find(load_from<uintptr_t>(block + at));
       if (hidden != nullptr)
         refuse_to_save(what,
                        fmt::format("a value whose bytes {} to {} are an address in '{}'",
                                    at - offset, at - offset + 7, hidden->name),
                        "pass each address as an argument of its own");
-    }
+    });
     return json::object({{"value", hex({block + offset, layout.size(i)})}});
   }
 
