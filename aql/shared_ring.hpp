@@ -79,9 +79,14 @@ class SharedRing {
   // Index of the next packet if it were claimed now.
   uint64_t claimed() const noexcept { return claimed_.load(std::memory_order_relaxed); }
 
-  // The next three are for turns with other code. No writer has a claim or makes one meanwhile.
-  // The write index that others see: the next one, unless other code has published to the queue.
+  // The rest is for turns with other code. No writer has a claim or makes one meanwhile.
+
   uint64_t visible_write_index() const noexcept { return view_.load_write_index(); }
+  // True if other code has published to the queue. Always false where tools may move the index
+  // (RingAccess::hsa_calls).
+  bool has_intruder() const noexcept {
+    return view_.write_index != nullptr && view_.load_write_index() != claimed();
+  }
   uint64_t free_slots() const noexcept {
     const uint64_t read = view_.load_read_index();
     SlotHolds* const held = holds();

@@ -317,8 +317,20 @@ void SharedHsaQueue::publish_own(const std::function<void(uint64_t room)>& publi
                  .asked = "packets of the caller's in the HSA queue",
                  .found = "the library created that queue",
                  .remedy = "submit them with BatchSubmitter::raw()"});
-  if (const uint64_t written = ring_->visible_write_index(); written != ring_->claimed())
-    refuse_beside_others(kCall, ring_->claimed(), written);
+  if (foreign_error_ != nullptr) {
+    const hsa_status_t status = foreign_error_->load(std::memory_order_acquire);
+    if (status != HSA_STATUS_SUCCESS)
+      fail(status, "the owner of the borrowed queue reported an error");
+  }
+  if (const Failure found = failure(); found.status != HSA_STATUS_SUCCESS)
+    throw Error({.code = found.code(),
+                 .status = found.status,
+                 .call = kCall,
+                 .asked = "packets of the caller's in the HSA queue",
+                 .found = found.text,
+                 .remedy = std::string(remedy(found))});
+  if (ring_->has_intruder())
+    refuse_beside_others(kCall, ring_->claimed(), ring_->visible_write_index());
   const FollowAtEnd<aql::SharedRing> follow{*ring_};
   publish(ring_->free_slots());
 }
@@ -338,6 +350,11 @@ void SharedHsaQueue::fail(hsa_status_t status, std::string text) noexcept {
   const std::lock_guard lock(mutex_);
   for (Timeline* const timeline : timelines_) timeline->fail(status, text);
   if (failure_.status == HSA_STATUS_SUCCESS) failure_ = {status, std::move(text)};
+}
+
+Failure SharedHsaQueue::failure() {
+  const std::lock_guard lock(mutex_);
+  return failure_;
 }
 
 void SharedHsaQueue::make_holds() {

@@ -81,10 +81,10 @@ class HardwareQueue {
   std::shared_ptr<Kept> kept_;
 };
 
-// For queues of the caller's that several threads use. Throw Error: the first for a queue with one
-// producer, the second for one in which packets of other code were found. Queues of ROCr 5.2.3 have
-// the type HSA_QUEUE_TYPE_MULTI, whatever their creator asked for.
+// Throws Error for no queue and for one with one producer. Queues of ROCr 5.2.3 have the type
+// HSA_QUEUE_TYPE_MULTI, whatever their creator asked for.
 void require_several_producers(const hsa_queue_t* queue, const char* call);
+// Throws the Error of a caller's queue in which packets of other code were found.
 [[noreturn]] void refuse_beside_others(const char* call, uint64_t next_index,
                                        uint64_t visible_write_index);
 
@@ -111,8 +111,11 @@ class SharedHsaQueue {
   SharedHsaQueue(const Agent& agent, hsa_queue_t* queue, const std::atomic<hsa_status_t>* error,
                  RingAccessMode access);
   // The same without ROCr.
-  explicit SharedHsaQueue(hsa_queue_t* queue)
-      : ring_(std::make_unique<aql::SharedRing>(queue)), is_borrowed_(true) {}
+  explicit SharedHsaQueue(hsa_queue_t* queue, const std::atomic<hsa_status_t>* error = nullptr,
+                          aql::RingAccess access = aql::RingAccess::direct)
+      : ring_(std::make_unique<aql::SharedRing>(queue, access)),
+        is_borrowed_(true),
+        foreign_error_(error) {}
   ~SharedHsaQueue() {
     if (has_lost_work_) queue_.stop();
   }
@@ -140,6 +143,8 @@ class SharedHsaQueue {
   void fail(hsa_status_t status, std::string text) noexcept;
 
  private:
+  Failure failure();
+
   std::mutex mutex_;
   std::vector<Timeline*> timelines_;
   Failure failure_;

@@ -84,8 +84,8 @@ struct QueueOptions {
 };
 
 // An HSA queue that the caller creates and destroys, for streams (streams.hpp). The library cannot
-// receive its errors: the owner's error callback must set `error`, which must live as long as the
-// queue is in use. Without it, only deadlines and memory faults reveal that the queue is dead.
+// receive its errors: the owner's error callback must set `error`, which must live until the last
+// stream has ended. Without it, only deadlines and memory faults reveal that the queue is dead.
 struct BorrowedQueue {
   hsa_queue_t* queue = nullptr;
   const std::atomic<hsa_status_t>* error = nullptr;
@@ -197,8 +197,8 @@ class Queue {
 // destroyed.
 //
 // Misuse: as for Queue.
-// Thread safety: any thread may call producer(), also for another thread. publish_own() excludes
-// submissions.
+// Thread safety: any thread may call producer(), also for another thread. publish_own() takes no
+// lock: the caller excludes submissions and other calls of publish_own().
 class SharedQueue {
  public:
   // Creates an HSA queue of `options.packets` packets. The other options apply to each Queue.
@@ -217,12 +217,20 @@ class SharedQueue {
                             const QueueOptions& options = {});
   // Lets the caller publish packets of its own to a borrowed HSA queue: publish(room) stores at
   // most `room` packets with their headers, moves the write index and rings the doorbell before it
-  // returns, by HSA's functions or otherwise. Requires that no Queue over it submits meanwhile: the
-  // caller stops its threads. So publish() is the only producer, and can move the write index after
-  // the packets are stored, which is safest (writer.hpp). Batches and these packets are ordered as
-  // batches of different threads are. Throws Error for a queue that is not borrowed, and if other
-  // code has published before. If publish() throws, so does this; packets that it has published
-  // stay. Packets that need no HSA function are simpler as BatchSubmitter::raw(), at any time.
+  // returns, by HSA's functions; otherwise only in a ring that is written directly (describe()).
+  // Requires that no Queue over it submits meanwhile: the caller stops its threads. So publish() is
+  // the only producer, and can move the write index after the packets are stored, which is safest
+  // (writer.hpp). Batches and these packets are ordered as batches of different threads are.
+  //
+  // `room` may be 0: nothing waits for a slot, and up to seven slots of finished packets may not be
+  // free yet. publish() must not wait for work, and must not call publish_own(). A kernel of these
+  // packets that reads its packet (KernelInfo::reads_packet) holds no slot: the packet processor
+  // may free it at the launch. Wait for its end before a Queue submits again and before the next
+  // publish_own(), or publish it by BatchSubmitter::raw(), which holds the slot.
+  //
+  // Throws Error for a queue that is not borrowed or has failed, and if other code has published
+  // before. If publish() throws, so does this; packets that it has published stay. Packets that
+  // need no HSA function are simpler as BatchSubmitter::raw(), at any time.
   void publish_own(const std::function<void(uint64_t room)>& publish);
 
   // Returns a Queue for one thread. Throws Error, also after the end of the Runtime in which the

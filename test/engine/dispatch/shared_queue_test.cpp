@@ -13,8 +13,10 @@
 #include <uptempo/runtime/counters.hpp>
 #include <uptempo/runtime/error.hpp>
 #include "test/engine/dispatch/shared_device.hpp"
+#include "test/engine/error_code.hpp"
 #include "test/support/catch.hpp"
 #include "test/support/errors.hpp"
+#include "test/support/eventually.hpp"
 #include "test/support/hsa_double.hpp"
 #include "tools/support/cost_meter.hpp"
 
@@ -298,4 +300,60 @@ TEST_CASE("threads over one ring continue after packets that the caller publishe
   device.processor().publish(packet);  // not in turn
   const std::string error = error_of<Error>([&] { device.common().publish_own([](uint64_t) {}); });
   CHECK(contains(error, "other code publishes to this HSA queue, too"));
+}
+
+TEST_CASE("the caller gets no slot of a kernel that may still read its packet", "[shared]") {
+  // Stops the processor when it has launched the kernel, whose slot the read index then passes.
+  PacketProcessor* stopped = nullptr;
+  DoubleOptions options{
+      .device = {
+          .ring_size = 64, .early_read_index = true, .paused = true, .reads_packet = kReadsPacket}};
+  options.device.duration = [&](const hsa_kernel_dispatch_packet_t&) {
+    if (stopped != nullptr) stopped->pause();
+    return 8u;
+  };
+  SharedDevice device(1, options);
+  PacketProcessor& processor = device.processor();
+  stopped = &processor;
+  BatchSubmitter batch(device[0], {});
+  batch.dispatch(late_reader(), Grid{1}, 1u);
+  const Completion completion = batch.submit();
+  processor.resume();
+  REQUIRE(eventually(
+      [&] { return processor.paused() && processor.memory().read_index().load() == 1; }));
+  uint64_t slots = 0;
+  const auto publish = [&](uint64_t room) { slots = room; };
+  device.common().publish_own(publish);
+  CHECK(slots == 63);
+  stopped = nullptr;
+  processor.resume();
+  REQUIRE(completion.wait(soon(), kActiveWait));
+  device.common().publish_own(publish);
+  CHECK(slots == 64);
+}
+
+TEST_CASE("the caller publishes nothing of its own to a queue that has failed", "[shared]") {
+  const auto refused = [](detail::SharedHsaQueue& queue) {
+    return error_of<Error>([&] { queue.publish_own([](uint64_t) { FAIL("called"); }); });
+  };
+  PacketProcessor processor;
+  detail::SharedHsaQueue by_owner(processor.queue(), &processor.error());
+  by_owner.publish_own([](uint64_t room) { CHECK(room == 64); });
+  processor.fail(HSA_STATUS_ERROR_INVALID_ISA);
+  const std::string error = refused(by_owner);
+  CHECK(contains(error, "SharedQueue::publish_own"));
+  CHECK(contains(error, "the owner of the borrowed queue reported an error"));
+  CHECK(code_of_error([&] { by_owner.publish_own([](uint64_t) {}); }) == "failed");
+
+  detail::SharedHsaQueue by_processor(processor.queue());
+  by_processor.fail(HSA_STATUS_ERROR_INVALID_ISA, "stopped");
+  CHECK(contains(refused(by_processor), "stopped"));
+}
+
+TEST_CASE("a write index that a tool may move is no other code's", "[shared]") {
+  PacketProcessor processor({.paused = true});
+  detail::SharedHsaQueue queue(processor.queue(), nullptr, aql::RingAccess::hsa_calls);
+  processor.publish(aql::to_packet(aql::BarrierAnd{}));
+  queue.publish_own([&](uint64_t) { processor.publish(aql::to_packet(aql::BarrierAnd{})); });
+  CHECK(queue.ring().claimed() == 2);
 }
