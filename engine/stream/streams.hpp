@@ -20,12 +20,13 @@
 //
 // Borrowed queues: with StreamsOptions::queues, streams share HSA queues that the caller creates,
 // and destroys after the last stream; their priority, mask and ring size are the caller's choice.
-// The library still creates queues for streams with a priority or a mask, and for those that wait
-// for the host. Other code may publish to a borrowed queue only in publish_own(), as long as
-// streams exist. A stream that finds other packets in its queue throws Error, unless packets are
-// published by HSA calls (describe()), whose index may be a tool's. Work that is unfinished after
-// drain_timeout is reported as lost but may still execute, as for Queue::borrow(): kernels and
-// buffers must live until the caller has destroyed the queue.
+// The library enables times of packets in them, before its first packet. It still creates queues
+// for streams with a priority or a mask, and for those that wait for the host. Other code may
+// publish to a borrowed queue only in publish_own(), as long as streams exist. A stream that finds
+// other packets in its queue throws Error, unless packets are published by HSA calls (describe()),
+// whose index may be a tool's. Work that is unfinished after drain_timeout is reported as lost but
+// may still execute, as for Queue::borrow(): kernels and buffers must live until the caller has
+// destroyed the queue.
 //
 // Thread safety: every function may be called from any thread. Different threads may use different
 // streams concurrently; one stream belongs to one thread at a time (stream.hpp). Threads that
@@ -112,13 +113,22 @@ class Streams {
 
   // Lets the caller publish packets of its own to a borrowed queue: publish(room) stores at most
   // `room` packets with their headers, moves the write index and rings the doorbell before it
-  // returns, by HSA's functions or otherwise. It is the only producer meanwhile, and must not use
-  // streams. It can move the write index after the packets are stored, which is safest
-  // (writer.hpp). A packet's barrier bit orders it after all earlier work in the queue. Later work
-  // of a stream does not wait for it: pass its completion signal to Stream::after(). Throws Error
-  // for another queue, for one that has failed, and if other code has published before. If
-  // publish() throws, so does this; packets that it has published stay. Cost: the lock of the
-  // queue.
+  // returns, by HSA's functions; otherwise only in a ring that is written directly (describe()). It
+  // is the only producer meanwhile, and can move the write index after the packets are stored,
+  // which is safest (writer.hpp). A packet's barrier bit orders it after all earlier work in the
+  // queue. Later work of a stream does not wait for it: pass its completion signal to
+  // Stream::after().
+  //
+  // `room` may be 0: nothing waits for a slot, and up to seven slots of finished packets may not be
+  // free yet. The lock of the queue is held while publish() runs, and threads of other queues wait
+  // for it to end epochs. So publish() must not wait for work, use streams or call publish_own(). A
+  // kernel of these packets that reads its packet (KernelInfo::reads_packet) holds no slot: the
+  // packet processor may free it at the launch. Launch it on a stream instead, or publish it to a
+  // queue of its own.
+  //
+  // Throws Error for another queue, for one that has failed, and if other code has published
+  // before. If publish() throws, so does this; packets that it has published stay. Cost: the lock
+  // of the queue; a marker if kernels of streams that read their packets are in its open epoch.
   void publish_own(const hsa_queue_t* queue, const std::function<void(uint64_t room)>& publish);
 
   // Number of hardware queues in use so far, borrowed ones included.

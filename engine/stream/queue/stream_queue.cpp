@@ -60,6 +60,7 @@ StreamQueue::StreamQueue(const Agent& agent, const StreamQueueOptions& options)
     check(hsa_amd_queue_set_priority(handle(), options.priority), "hsa_amd_queue_set_priority",
           "a priority other than normal");
   cu_mask_ = set_cu_mask(handle(), agent, options.cu_mask);
+  require_profiling();  // before the streams' first packet: see HardwareQueue
 }
 
 StreamQueue::StreamQueue(const Parts& parts, std::span<const hsa_signal_t> signals,
@@ -255,7 +256,6 @@ Event StreamQueue::timed_event_for(StreamPosition& position,
     count(&CounterBlock::markers_elided);
     timeline_.want_time(epoch, time);
   } else {
-    require_profiling();
     const aql::Slots slots = reserve_slots(lock, true);
     epoch = open_epoch();
     timeline_.expect_times(epoch, 1);

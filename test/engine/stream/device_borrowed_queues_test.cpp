@@ -1,4 +1,5 @@
 // Streams over an HSA queue of the caller's, on a device. The caller dispatches in it, too.
+#include <hsa/amd_hsa_queue.h>
 #include <uptempo/kernels/basics.hpp>
 #include <uptempo/uptempo.hpp>
 
@@ -39,6 +40,9 @@ TEST_CASE_METHOD(OnDevice, "streams and their caller dispatch in turns in a queu
     Stream ordered{streams}, beside{streams};
     CHECK(hardware_queue(ordered) == owned.handle());
     CHECK(contains(streams.describe(), "HSA queue: borrowed"));
+    // Before the first packet: a processor that has mapped the queue may not see a later change.
+    const auto* const amd_queue = reinterpret_cast<const amd_queue_t*>(owned.handle());
+    CHECK((amd_queue->queue_properties & AMD_QUEUE_PROPERTIES_ENABLE_PROFILING) != 0);
     // Another thread's stream in the same queue.
     std::thread other([&] {
       for (uint32_t i = 0; i < rounds * each; ++i)
