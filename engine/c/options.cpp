@@ -1,5 +1,9 @@
 #include <fmt/format.h>
 
+#include <atomic>
+#include <span>
+#include <vector>
+
 #include <uptempo/c/call.hpp>
 #include <uptempo/c/options.hpp>
 
@@ -12,6 +16,16 @@ aql::Chunking chunking_of(uint32_t lead, uint32_t chunk, const aql::Chunking& de
 
 size_t limit_of(uint64_t given, size_t fallback) {
   return given == UPTEMPO_ZERO_BYTES ? 0 : or_default<size_t>(given, fallback);
+}
+
+static_assert(sizeof(std::atomic<hsa_status_t>) == sizeof(int32_t) &&
+              std::atomic<hsa_status_t>::is_always_lock_free);
+std::vector<BorrowedQueue> borrowed_queues_of(const uptempo_streams_options& given) {
+  if (given.hsa_queue_count != 0) (void)place(given.hsa_queues, "options.hsa_queues");
+  std::vector<BorrowedQueue> queues;
+  for (const uptempo_streams_queue& each : std::span(given.hsa_queues, given.hsa_queue_count))
+    queues.push_back({each.queue, reinterpret_cast<const std::atomic<hsa_status_t>*>(each.error)});
+  return queues;
 }
 
 }  // namespace
@@ -51,6 +65,7 @@ StreamsOptions streams_options_of(const uptempo_streams_options& given) {
   const CopyLimits& copies = defaults.copies;
   return {.hardware_queues = or_default(given.hardware_queues, defaults.hardware_queues),
           .own_queues = or_default(given.own_queues, defaults.own_queues),
+          .queues = borrowed_queues_of(given),
           .copies = {.host_bytes = limit_of(given.host_bytes, copies.host_bytes),
                      .kernel_bytes = limit_of(given.kernel_bytes, copies.kernel_bytes),
                      .stage_bytes = limit_of(given.stage_bytes, copies.stage_bytes),

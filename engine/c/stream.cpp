@@ -1,13 +1,7 @@
 #include <uptempo/c/stream.h>
 
-#include <fmt/format.h>
-
-#include <algorithm>
-#include <atomic>
-#include <deque>
 #include <memory>
 #include <optional>
-#include <span>
 #include <utility>
 
 #include <uptempo/c/call.hpp>
@@ -20,38 +14,13 @@
 using namespace uptempo;
 using namespace uptempo::c;
 
-namespace {
-
-// The errors of the caller's HSA queues. Streams of it read them after the end of their Streams.
-using BorrowedErrors = std::deque<std::pair<hsa_queue_t*, std::atomic<hsa_status_t>>>;
-
-std::shared_ptr<BorrowedErrors> errors_of(const uptempo_streams_options& given) {
-  auto errors = std::make_shared<BorrowedErrors>();
-  if (given.hsa_queue_count != 0) (void)place(given.hsa_queues, "options.hsa_queues");
-  for (hsa_queue_t* const queue : std::span(given.hsa_queues, given.hsa_queue_count))
-    errors->emplace_back(queue, HSA_STATUS_SUCCESS);
-  return errors;
-}
-
-StreamsOptions with_queues(StreamsOptions options, const BorrowedErrors& errors) {
-  for (const auto& [queue, error] : errors) options.queues.push_back({queue, &error});
-  return options;
-}
-
-}  // namespace
-
 struct uptempo_streams : Handle<Kind::streams> {
-  uptempo_streams(const Agent& agent, const StreamsOptions& options,
-                  std::shared_ptr<BorrowedErrors> of_queues)
-      : errors(std::move(of_queues)), streams(agent, with_queues(options, *errors)) {}
-  const std::shared_ptr<BorrowedErrors> errors;  // before the streams, which read it
+  uptempo_streams(const Agent& agent, const StreamsOptions& options) : streams(agent, options) {}
   Streams streams;
 };
 
 struct uptempo_stream : Handle<Kind::stream> {
-  uptempo_stream(uptempo_streams& of, const StreamOptions& options)
-      : errors(of.errors), stream(of.streams, options) {}
-  const std::shared_ptr<BorrowedErrors> errors;
+  uptempo_stream(Streams& of, const StreamOptions& options) : stream(of, options) {}
   Stream stream;
 };
 
@@ -96,8 +65,7 @@ uptempo_status uptempo_streams_create(const uptempo_agent* agent,
                                       uptempo_streams** streams) {
   return create(__func__, streams, [&] {
     const Agent& on = handle(agent, "agent").agent;
-    const uptempo_streams_options known = options_of(options, "options");
-    return new uptempo_streams(on, streams_options_of(known), errors_of(known));
+    return new uptempo_streams(on, streams_options_of(options_of(options, "options")));
   });
 }
 
@@ -110,21 +78,6 @@ uptempo_status uptempo_streams_synchronize(uptempo_streams* streams, uint64_t ti
   return guarded(__func__, [&] {
     return status_of(
         handle(streams, "streams").streams.synchronize(deadline_of(timeout_ns), policy_of(how)));
-  });
-}
-
-uptempo_status uptempo_streams_fail(uptempo_streams* streams, const struct hsa_queue_s* hsa_queue,
-                                    int32_t hsa_status) {
-  return guarded(__func__, [&] {
-    BorrowedErrors& errors = *handle(streams, "streams").errors;
-    const auto failed = std::ranges::find(errors, hsa_queue, &BorrowedErrors::value_type::first);
-    if (failed == errors.end())
-      refuse_parameter("hsa_queue", "it is none of options.hsa_queues",
-                       "pass one that the streams were created with");
-    if (hsa_status == HSA_STATUS_SUCCESS)
-      refuse_parameter("hsa_status", "it is 0, which is no error",
-                       "pass what the error callback got");
-    failed->second.store(static_cast<hsa_status_t>(hsa_status), std::memory_order_release);
   });
 }
 
@@ -152,7 +105,7 @@ uptempo_status uptempo_stream_create(uptempo_streams* streams,
                                      const uptempo_stream_options* options,
                                      uptempo_stream** stream) {
   return create(__func__, stream, [&] {
-    uptempo_streams& of = handle(streams, "streams");
+    Streams& of = handle(streams, "streams").streams;
     return new uptempo_stream(of, stream_options_of(options_of(options, "options")));
   });
 }

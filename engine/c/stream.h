@@ -15,6 +15,17 @@ extern "C" {
 // As a limit of bytes: 0 bytes, so no copy takes that path. A field of 0 takes its default.
 #define UPTEMPO_ZERO_BYTES UINT64_MAX
 
+// An HSA queue of the caller's for streams (BorrowedQueue of engine/dispatch/queue.hpp). Its type
+// must not be HSA_QUEUE_TYPE_SINGLE.
+typedef struct uptempo_streams_queue {
+  struct hsa_queue_s* queue;
+  // Where the queue's error callback stores its hsa_status_t, atomically: by atomic_store() to an
+  // _Atomic int32_t or __atomic_store_n(). 0 before. It must live until the last stream has ended.
+  // Unfinished work then ends with that error, and streams on the queue refuse later work. NULL:
+  // only time limits and memory faults reveal that the queue is dead.
+  const int32_t* error;
+} uptempo_streams_queue;
+
 typedef struct uptempo_streams_options {
   size_t size;
   uint64_t patience_ns;  // longest wait of a call for room; 0: 30 s
@@ -33,9 +44,8 @@ typedef struct uptempo_streams_options {
   uint32_t system_acquires;            // not 0: every launch acquires at system scope
   // HSA queues of the caller's, which streams of normal priority without a mask share; 0: the
   // library creates all queues. Other code publishes to them in uptempo_streams_publish_own() only.
-  // The caller destroys them after the last stream. If one fails, its error callback must call
-  // uptempo_streams_fail(). Their type must not be HSA_QUEUE_TYPE_SINGLE. StreamsOptions::queues.
-  struct hsa_queue_s* const* hsa_queues;
+  // The caller destroys them after the last stream. StreamsOptions::queues.
+  const uptempo_streams_queue* hsa_queues;
   size_t hsa_queue_count;
 } uptempo_streams_options;
 
@@ -50,16 +60,11 @@ UPTEMPO_API uptempo_status uptempo_streams_destroy(uptempo_streams* streams);
 // first, and the error of a queue that has failed. Any thread.
 UPTEMPO_API uptempo_status uptempo_streams_synchronize(uptempo_streams* streams,
                                                        uint64_t timeout_ns, uptempo_wait how);
-// Reports the error of one of uptempo_streams_options::hsa_queues, an hsa_status_t other than 0.
-// Unfinished work in that queue ends with it, and streams on it refuse later work. Any thread, also
-// ROCr's. The handle must live: the callback must not call this once uptempo_streams_destroy() has
-// begun.
-UPTEMPO_API uptempo_status uptempo_streams_fail(uptempo_streams* streams,
-                                                const struct hsa_queue_s* hsa_queue,
-                                                int32_t hsa_status);
 // Calls publish(data, room), which publishes at most `room` packets of the caller's to one of
-// uptempo_streams_options::hsa_queues, headers and doorbell included, and uses no stream. No stream
-// publishes to that queue meanwhile. Streams::publish_own() has the rules. Any thread.
+// uptempo_streams_options::hsa_queues, headers and doorbell included. `room` may be 0. No stream
+// publishes to that queue meanwhile. Streams::publish_own() has the rules: publish() uses no stream
+// and waits for no work. It must return: no longjmp(), no end of its thread by pthread_cancel() or
+// pthread_exit(). Any thread.
 UPTEMPO_API uptempo_status uptempo_streams_publish_own(uptempo_streams* streams,
                                                        const struct hsa_queue_s* hsa_queue,
                                                        void (*publish)(void* data, uint64_t room),
