@@ -6,6 +6,9 @@
 #include <array>
 #include <atomic>
 #include <cstring>
+#include <span>
+#include <utility>
+#include <vector>
 
 #include <uptempo/dispatch/batch_queue.hpp>
 #include <uptempo/fences/fence_planner.hpp>
@@ -59,6 +62,21 @@ bool Publication::forget_declarations(uint32_t packet) {
     if (other.first_access > old.first_access) other.first_access -= old.access_count;
   if (std::ranges::count(declared, Declarations{}) == std::ssize(declared)) declared.clear();
   return true;
+}
+
+void Publication::drop_unused_accesses() {
+  size_t used = 0;
+  for (const Declarations& each : declared) used += each.access_count;
+  if (used == accesses.size()) return;
+  std::vector<AccessRange> all;
+  all.reserve(used);
+  for (Declarations& each : declared) {
+    const auto own = std::span(accesses).subspan(each.first_access, each.access_count);
+    // Without ranges: as in a packet without declarations.
+    each.first_access = own.empty() ? 0 : static_cast<uint32_t>(all.size());
+    all.insert(all.end(), own.begin(), own.end());
+  }
+  accesses = std::move(all);
 }
 
 void Publication::put(const aql::Packet64& finished) {

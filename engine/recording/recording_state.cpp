@@ -273,6 +273,7 @@ OpenNode RecordingState::replace(const NodeHandle& node,
   const uint32_t index = node.packet;
   const DispatchShape& shape = shapes_.of(*kernel, grid);  // may throw, so before any change
   kernels_.insert(kernel);
+  publication_.drop_unused_accesses();  // declarations after replace() move ranges
   std::byte* block = nullptr;
   if (shape.block_bytes != 0 && shape.block_bytes == recorded.block_bytes) {
     writable_block(index);

@@ -115,6 +115,8 @@ struct Publication {
   bool is_finished(uint64_t packet) const noexcept { return find_declared(packet).is_finished; }
   // Removes the packet's declarations and its ranges. Returns true if there were any.
   bool forget_declarations(uint32_t packet);
+  // Removes copies of ranges that moved in `accesses`. Throws std::bad_alloc; strong guarantee.
+  void drop_unused_accesses();
   // Adds a finished packet; its header and completion signal stay as they are. Requires room.
   // Throws Error for a packet of type INVALID. Strong guarantee.
   void put(const aql::Packet64& finished);

@@ -68,3 +68,30 @@ TEST_CASE("an address in a value keeps the range that it points into where it is
   CHECK(with(a)[1].barrier == aql::Barrier::off);
   CHECK(with(b)[1].barrier == aql::Barrier::on);
 }
+
+TEST_CASE("nodes that are replaced and set again and again keep as many ranges as they declare",
+          "[recording]") {
+  RecordingBench bench({.device = {.ring_size = 256}});
+  const auto recording = bench.recording();
+  Words a, b, c;
+  StepNode one = record_step(*recording, 0, a.data(), a.data());
+  StepNode two = record_step(*recording, 1, a.data(), c.data());
+  const auto& accesses = detail::RecordingState::of(*recording, "the test").publication().accesses;
+  const auto replace = [&](StepNode& node, uint32_t* in, uint32_t* out) {
+    node = recording->replace(node, step_kernel(), Grid{kLength}, 2u, in, out);
+    node.reads(in, kLength);
+  };
+  size_t most = 0;
+  for (int round = 0; round < 10'000; ++round) {
+    replace(one, a.data(), a.data());
+    replace(two, a.data(), c.data());
+    one.writes(a.data(), kLength);
+    two.writes(c.data(), kLength);
+    recording->set<2>(one, b.data());
+    most = std::max(most, accesses.size());
+  }
+  CHECK(most <= 20);
+  const std::vector<Access> both{
+      {&a, sizeof a, false}, {&a, sizeof a, true}, {&b, sizeof b, false}, {&b, sizeof b, true}};
+  CHECK(replay(bench, *recording) == planned({both, step(&a, &c)}));
+}
