@@ -21,7 +21,9 @@
 // that names node, kernel and argument. Value arguments are saved byte by byte. An address within a
 // value, such as a struct, looks like a number. It is refused only if it is 8-byte aligned in the
 // kernarg block and points into a named range. A node's LDS arrays, except the last, are loaded
-// with sizes rounded up to 16 bytes, the offset of the next one.
+// with sizes rounded up to 16 bytes, the offset of the next one. The argument that a declared range
+// moves with (recording.hpp) is not saved: set() finds it again from the saved addresses. After a
+// load in the middle of a swap, a range counts for both equal arguments.
 //
 // Kernels: found by name in `kernels`, which are programs or single kernels. They must come from
 // the same code object as the recorded ones (CodeIdentity). A kernel that was loaded by other
