@@ -80,7 +80,7 @@ StreamsState::StreamsState(const StreamsOptions& options, MakeQueue make_queue,
                   .patience = options.patience,
                   .drain_timeout = options.queue.drain_timeout},
                  [this] { close_epochs(); }) {
-  for (const BorrowedQueue& borrowed : options_.queues) --add_queue({}, false, borrowed).streams;
+  for (const BorrowedQueue& borrowed : options_.queues) add_queue({}, false, borrowed, 0);
 }
 
 StreamsState::~StreamsState() {
@@ -126,11 +126,11 @@ StreamQueue& StreamsState::join(const StreamOptions& options, bool own) {
                  .asked = "a stream on the caller's HSA queues",
                  .found = fmt::format("all {} have failed", options_.queues.size()),
                  .remedy = "create the Streams with other queues"});
-  return *add_queue(options, own, {}).queue;
+  return add_queue(options, own, {}, 1);
 }
 
-StreamsState::Member& StreamsState::add_queue(const StreamOptions& options, bool own,
-                                              const BorrowedQueue& borrowed) {
+StreamQueue& StreamsState::add_queue(const StreamOptions& options, bool own,
+                                     const BorrowedQueue& borrowed, uint32_t streams) {
   auto made = make_queue_({.queue = options_.queue,
                            .borrowed = borrowed,
                            .priority = static_cast<hsa_amd_queue_priority_t>(options.priority),
@@ -139,33 +139,32 @@ StreamsState::Member& StreamsState::add_queue(const StreamOptions& options, bool
                            .system_acquires = options_.system_acquires,
                            .patience = options_.patience});
   made->end_loans_by([this] { close_epochs(); });
-  auto member =
-      std::make_unique<Member>(Member{options.priority, options.cu_mask, own, 1, std::move(made)});
+  auto member = std::make_unique<Member>(
+      Member{options.priority, options.cu_mask, own, streams, std::move(made)});
   const size_t works = queues() + 1 + Transfers::kMostLanes;
   {
     const std::lock_guard lock(order_mutex_);
     blocking_.reserve(works);
   }
   const std::lock_guard lock(mutex_);
-  return *queues_.emplace_back(std::move(member));
+  return *queues_.emplace_back(std::move(member))->queue;
 }
 
 void StreamsState::publish_own(const hsa_queue_t* queue,
                                const std::function<void(uint64_t room)>& publish) {
-  const bool is_listed =
-      queue != nullptr && std::ranges::count(options_.queues, queue, &BorrowedQueue::queue) != 0;
+  constexpr const char *kCall = "Streams::publish_own", *kAsked = "packets of the caller's";
+  if (queue == nullptr || std::ranges::count(options_.queues, queue, &BorrowedQueue::queue) == 0)
+    throw Error({.code = ErrorCode::argument,
+                 .status = HSA_STATUS_ERROR_INVALID_QUEUE,
+                 .call = kCall,
+                 .asked = kAsked,
+                 .found = "the HSA queue is none of StreamsOptions::queues",
+                 .remedy = "pass one that the Streams were created with"});
   StreamQueue* found = nullptr;
-  if (is_listed)
-    for_each_queue([&](StreamQueue& each) { found = each.handle() == queue ? &each : found; });
-  if (found != nullptr && found->usable()) return found->publish_own(publish);
-  throw Error({.code = is_listed ? ErrorCode::misuse : ErrorCode::argument,
-               .status = HSA_STATUS_ERROR_INVALID_QUEUE,
-               .call = "Streams::publish_own",
-               .asked = "packets of the caller's",
-               .found = is_listed ? "the Runtime was destroyed"
-                                  : "the HSA queue is none of StreamsOptions::queues",
-               .remedy = is_listed ? "make a new Runtime and new Streams"
-                                   : "pass one that the Streams were created with"});
+  for_each_queue([&](StreamQueue& each) { found = each.handle() == queue ? &each : found; });
+  if (!found->usable())
+    Session::refuse_ended(kCall, kAsked, "the streams", "make a new Runtime and new Streams");
+  found->publish_own(publish);
 }
 
 StreamQueue* StreamsState::try_join(const StreamOptions& options) {

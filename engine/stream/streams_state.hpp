@@ -92,7 +92,8 @@ class StreamsState {
     return !options_.queues.empty() && options.priority == StreamPriority::normal &&
            options.cu_mask.empty();
   }
-  Member& add_queue(const StreamOptions& options, bool own, const BorrowedQueue& borrowed);
+  StreamQueue& add_queue(const StreamOptions& options, bool own, const BorrowedQueue& borrowed,
+                         uint32_t streams);
   Member& member(const StreamQueue& queue) noexcept;
 
   // Publishes a marker for every open epoch. Returns false if a queue had no room for one.
