@@ -83,10 +83,9 @@ template <bool kByPointers>
 }
 
 // uptempo_batch_dispatch() of anything else.
-[[gnu::cold, gnu::noinline]] uptempo_status append_any(uptempo_batch* batch,
-                                                       const uptempo_kernel* kernel,
-                                                       const uptempo_grid* grid,
-                                                       uptempo_arguments arguments) noexcept {
+[[gnu::noinline]] uptempo_status append_any(uptempo_batch* batch, const uptempo_kernel* kernel,
+                                            const uptempo_grid* grid,
+                                            uptempo_arguments arguments) noexcept {
   return guarded("uptempo_batch_dispatch", [&] {
     uptempo_batch& to = handle(batch, "batch");
     to.last = to.batch.dispatch(handle(kernel, "kernel").kernel, grid_of(place(grid, "grid")),

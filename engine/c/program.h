@@ -148,7 +148,8 @@ UPTEMPO_API uptempo_status uptempo_kernel_get_info(const uptempo_kernel* kernel,
 UPTEMPO_API uptempo_status uptempo_kernel_argument(const uptempo_kernel* kernel, size_t index,
                                                    uptempo_argument* argument);
 
-// The shape of a dispatch. The dispatch compares it with kernel and agent.
+// The shape of a dispatch. The dispatch compares it with kernel and agent. In batches, the grids of
+// uptempo_grid_of() are the quickest: those with a 0 that stands for another number are converted.
 typedef struct uptempo_grid {
   size_t size;
   uint32_t items[3];      // work-items, as in HSA; y and z: 0 counts as 1
