@@ -1,4 +1,4 @@
-// The C++ options that the option structs of the C interface stand for: a field of 0 is the default.
+// The C++ options of the option structs of the C interface: a field of 0 is the default.
 //
 // Errors: a number that no enum has, and NULL where there must be an array, throw Error.
 //

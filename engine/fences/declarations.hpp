@@ -31,7 +31,7 @@ struct AccessRange {
   uintptr_t end = 0;    // one past the last byte; of a dependency: equal to `begin`
   bool writes = false;
   bool is_dependency = false;
-  // Of a recorded dispatch: the address argument that the range moves with, plus one; 0: not known.
+  // In a recording: the address argument that the range moves with, plus one; 0: not known.
   uint32_t argument = 0;
   bool operator==(const AccessRange&) const = default;
   // A range that would exceed the end of the address space means all memory from `to` on.

@@ -138,7 +138,7 @@ class RecordingState {
   // Returns the node's block, or a copy of it that no replay uses.
   std::byte* writable_block(uint32_t index);
   bool declares_memory(uint32_t index) const noexcept;
-  // Of a node with declarations.
+  // The node has declarations.
   std::span<AccessRange> ranges_of(uint32_t index) noexcept;
   template <class Visit>
   void each_address(uint32_t index, Visit&& visit) const;

@@ -1,5 +1,5 @@
-// Sorts keys on the GPU, one kernel dispatch per pass of a bitonic sort, and shows the effect of five
-// switches that make dispatches cheaper.
+// Sorts keys on the GPU, one kernel dispatch per pass of a bitonic sort, and shows the effect of
+// five switches that make dispatches cheaper.
 #include <dlfcn.h>
 
 #include <CLI/CLI.hpp>

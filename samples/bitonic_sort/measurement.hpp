@@ -31,8 +31,8 @@ struct RungResult {
   uint32_t wrong_iterations = 0;
 };
 
-// Receives a sort that has ended, for example "iteration 3/20, fence", and how many of all are done.
-// Returns whether to go on: if not, the measurement ends as soon as every rung has had this
+// Receives a sort that has ended, for example "iteration 3/20, fence", and how many of all are
+// done. Returns whether to go on: if not, the measurement ends as soon as every rung has had this
 // iteration.
 using Progress = std::function<bool(const std::string& what, uint64_t done, uint64_t of)>;
 
