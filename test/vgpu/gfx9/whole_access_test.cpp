@@ -88,10 +88,11 @@ std::string repeated(const std::string& body) {
 }
 
 // Runs `host(lane's memory)` for all lanes again and again in a thread of its own, meanwhile the
-// fragment. `step` lanes apart in memory: 1 gives a run, other odd numbers scattered lanes.
+// fragment, which the caller finishes. `step` lanes apart in memory: 1 gives a run, other odd
+// numbers scattered lanes.
 template <class Host>
-Wave& race(Fragment& fragment, const Form& form, const std::string& text, uint64_t exec,
-           unsigned step, Host&& host) {
+void race(Fragment& fragment, const Form& form, const std::string& text, uint64_t exec,
+          unsigned step, Host&& host) {
   const unsigned bytes = 4 * form.dwords;
   const Buffer memory = fragment.machine.allocate(kLanes * bytes, true, MemoryKind::fine_grained);
   Wave& wave = fragment.prepare(text, kLanes * bytes);
@@ -116,7 +117,6 @@ Wave& race(Fragment& fragment, const Form& form, const std::string& text, uint64
   fragment.run();
   ends.store(true);
   thread.join();
-  return fragment.finish();
 }
 
 void check_all_forms(MemoryPolicy policy) {
@@ -132,6 +132,7 @@ void check_all_forms(MemoryPolicy policy) {
             repeated("v_add_u32 v4, 1, v4\nv_mov_b32 v5, v4\nv_mov_b32 v6, v4\nv_mov_b32 v7, v4\n" +
                      std::string(form.store)),
             exec, step, [&](std::byte* at) { torn += values.is_torn(at); });
+        (void)stores.finish();
         CHECK(torn == 0);
 
         Fragment loads(Target::gfx90a, policy);
@@ -140,8 +141,9 @@ void check_all_forms(MemoryPolicy policy) {
           differences +=
               "\nv_xor_b32 v8, v4, v" + std::to_string(4 + dword) + "\nv_or_b32 v12, v12, v8";
         uint32_t i = 0;
-        const Wave& wave = race(loads, form, repeated(form.load + differences), exec, step,
-                                [&](std::byte* at) { values.store(at, ++i); });
+        race(loads, form, repeated(form.load + differences), exec, step,
+             [&](std::byte* at) { values.store(at, ++i); });
+        const Wave& wave = loads.finish();
         each_lane([&](unsigned lane) {
           CAPTURE(lane);
           CHECK(wave.vgpr[12].lane[lane] == 0);
