@@ -41,7 +41,7 @@ check_packages=(
   pkgconf                     # install: a program built with uptempo.pc
   'libdw1|libdw1t64'         # elfutils: source lines of the virtual GPU's hang reports
   doxygen help2man            # the manual: HTML and man pages
-  librocrand1                 # AMD's compiled kernels: input of the instruction decoder's tests
+  'librocrand1|'              # AMD's compiled kernels: input of the instruction decoder's tests
 )
 
 all_packages=(

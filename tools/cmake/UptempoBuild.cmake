@@ -85,9 +85,11 @@ set(UPTEMPO_COMPILER_MEMORY
     $<$<CXX_COMPILER_ID:GNU>:--param=ggc-min-heapsize=500000>)
 
 # GCC's -Wconversion leaves sign conversions out of C++; clang's does not.
-# GCC 12 reports an impossible overlap inside std::string's operator+ (GCC bug 105651).
+# GCC 12 reports an impossible overlap inside std::string's operator+ (GCC bug 105651). GCC 13 and
+# newer take a reference that a function returns for one into the call's temporary arguments.
 set(UPTEMPO_COMPILE_OPTIONS -Wall -Wextra -Wconversion -Wshadow
     $<$<AND:$<CXX_COMPILER_ID:GNU>,$<VERSION_LESS:$<CXX_COMPILER_VERSION>,13>>:-Wno-restrict>
+    $<$<AND:$<COMPILE_LANG_AND_ID:CXX,GNU>,$<VERSION_GREATER_EQUAL:$<CXX_COMPILER_VERSION>,13>>:-Wno-dangling-reference>
     $<$<CXX_COMPILER_ID:Clang>:-Wno-sign-conversion>
     ${UPTEMPO_UNITY_WARNINGS} ${UPTEMPO_COMPILER_MEMORY})
 if(UPTEMPO_WERROR)
