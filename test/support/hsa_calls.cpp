@@ -59,6 +59,22 @@ UPTEMPO_COUNTED(started_copies, hsa_amd_memory_async_copy,
                  hsa_signal_t done),
                 (to, to_agent, from, from_agent, bytes, dependency_count, dependencies, done))
 
+// ROCr 5.6 and newer have it. Older headers do not declare it, so it has another name here.
+hsa_status_t counted_copy_on_engine(
+    void* to, hsa_agent_t to_agent, const void* from, hsa_agent_t from_agent, size_t bytes,
+    uint32_t dependency_count, const hsa_signal_t* dependencies, hsa_signal_t done, uint32_t engine,
+    bool force_copy_on_sdma) __asm__("hsa_amd_memory_async_copy_on_engine");
+hsa_status_t counted_copy_on_engine(void* to, hsa_agent_t to_agent, const void* from,
+                                    hsa_agent_t from_agent, size_t bytes, uint32_t dependency_count,
+                                    const hsa_signal_t* dependencies, hsa_signal_t done,
+                                    uint32_t engine, bool force_copy_on_sdma) {
+  static const auto rocr = reinterpret_cast<decltype(&counted_copy_on_engine)>(
+      dlsym(RTLD_NEXT, "hsa_amd_memory_async_copy_on_engine"));
+  std::atomic_ref(made.started_copies).fetch_add(1, std::memory_order_relaxed);
+  return rocr(to, to_agent, from, from_agent, bytes, dependency_count, dependencies, done, engine,
+              force_copy_on_sdma);
+}
+
 }  // extern "C"
 
 namespace uptempo::support {

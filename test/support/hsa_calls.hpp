@@ -21,7 +21,7 @@ struct HsaCalls {
   uint64_t pins = 0;             // hsa_amd_memory_lock, hsa_amd_memory_lock_to_pool
   uint64_t signals_created = 0;  // hsa_signal_create, hsa_amd_signal_create
   uint64_t blocking_copies = 0;  // copies that return when complete: hsa_memory_copy
-  uint64_t started_copies = 0;   // copies by a copy engine: hsa_amd_memory_async_copy
+  uint64_t started_copies = 0;   // copies by a copy engine: hsa_amd_memory_async_copy...
 
   static HsaCalls now() noexcept;
 
