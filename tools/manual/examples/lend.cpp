@@ -10,7 +10,7 @@
 using namespace uptempo;
 
 //! [packet]
-// Stores a barrier packet, which ends after all earlier work of the queue and then sets `done` to 0.
+// Stores a barrier packet, which sets `done` to 0 after all earlier work of the queue.
 void publish_barrier(hsa_queue_t* queue, hsa_signal_t done) {
   hsa_barrier_and_packet_t packet{};
   packet.completion_signal = done;

@@ -311,9 +311,8 @@ bool is_border(Kind kind, Bits exact, const Mode& mode) {
   return !mode.keeps_denormals(f) && low(exact, width(kind) - 1) == smallest_normal(f);
 }
 
-// FP16_OVFL, as the usage guide defines it: an overflow "that is the result of an +/-INF input value
-// or divide by 0 generates a +/-INF, otherwise clamps computed overflow to +/-MAX_FP16". None of
-// the instructions here divides.
+// FP16_OVFL by LLVM's AMDGPU usage guide: an infinite operand or a division by zero still gives an
+// infinity; any other overflow becomes the largest float16. None of the instructions here divides.
 Bits clamped(const ModeRow& row, const Operands& x, Bits result) {
   if (row.result != Kind::f16 || !apfloat::is_infinite(Format::f16, result)) return result;
   for (unsigned n = 0; n < 3; ++n) {

@@ -39,8 +39,8 @@ struct Stochastic {
   uint32_t seed;
 };
 
-// A NaN gives the NaN. An infinity, and a result past the largest number, give the largest number of
-// their sign if `saturates`, else the NaN. A result of zero is +0.
+// A NaN gives the NaN. An infinity, and a result past the largest number, give the largest number
+// of their sign if `saturates`, else the NaN. A result of zero is +0.
 //
 // Sources: HIP's software conversion without saturation (amd_hip_fp8.h, cast_to_f8()); the CDNA ISA
 // manual's table "FP16_OVFL rule" of these conversions. The seed's bits: no document of CDNA 3 that
