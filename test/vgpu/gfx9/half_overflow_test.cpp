@@ -1,7 +1,7 @@
 // MODE.FP16_OVFL, which clamps float16 results that overflow. LLVM's AMDGPU usage guide defines it
-// for all gfx9 (COMPUTE_PGM_RSRC1.FP16_OVFL): an overflow "that is the result of an +/-INF input
-// value or divide by 0 generates a +/-INF, otherwise clamps computed overflow to +/-MAX_FP16".
-// llvm/llvm_float_test.cpp and its neighbours compare arithmetic in this mode with APFloat.
+// for all gfx9 (COMPUTE_PGM_RSRC1.FP16_OVFL): an infinite operand or a division by zero still gives
+// an infinity; any other overflow becomes the largest float16. llvm/llvm_float_test.cpp and its
+// neighbours compare arithmetic in this mode with APFloat.
 #include <bit>
 #include <cmath>
 #include <string>
