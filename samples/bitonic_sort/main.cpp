@@ -53,9 +53,8 @@ int main(int argc, char** argv) try {
   sort::Sorter sorter(gpu, network, descending);
   sorter.set_keys(keys);
 
-  const std::vector<sort::Rung> rungs =
-      is_ladder ? sort::ladder()
-                : std::vector<sort::Rung>{{.name = sort::name_of(switches), .switches = switches}};
+  std::vector<sort::Rung> rungs = sort::ladder();
+  if (!is_ladder) rungs.assign(1, {.name = sort::name_of(switches), .switches = switches});
   const sort::Report report{
       .is_virtual = is_virtual,
       .length = network.length(),
