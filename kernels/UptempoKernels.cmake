@@ -461,7 +461,9 @@ function(uptempo_add_kernels target)
       _uptempo_device_flags(flags "${UPTEMPO_DEVICE_CLANG}" "${UPTEMPO_DEVICE_LIBS}" ${gpu} ${language})
       add_custom_command(
         OUTPUT "${object}"
-        COMMAND "${UPTEMPO_DEVICE_CLANG}" ${flags} -Wall -Wextra -Werror ${arg_OPTIONS} -MD -MF "${object}.d" -MT "${object}"
+        # The driver of clang 21 does not write a dependency file of a HIP source; its compiler does.
+        COMMAND "${UPTEMPO_DEVICE_CLANG}" ${flags} -Wall -Wextra -Werror ${arg_OPTIONS}
+                -Xclang -dependency-file -Xclang "${object}.d" -Xclang -MT -Xclang "${object}"
                 "${source}" -o "${object}"
         DEPENDS "${source}" ${included}
         DEPFILE "${object}.d"

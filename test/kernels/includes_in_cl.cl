@@ -1,0 +1,3 @@
+#include "included.h"
+
+kernel void store_included(global unsigned* word) { *word = INCLUDED_VALUE; }
