@@ -26,6 +26,7 @@ int main(int argc, char** argv) {
   CHECK_HIP(hipMalloc(&data, kBytes));
   CHECK_HIP(hipMalloc(&sum, kBytes));
   CHECK_HIP(hipMemset(data, 0, kBytes));
+  CHECK_HIP(hipDeviceSynchronize());  // HIP 5.7 fills device memory after its call
   std::memset(host, 0, kBytes);
   *started = *released = 0;
   hipStream_t one, other;
