@@ -98,6 +98,16 @@ struct HardwareException {
 };
 constexpr int kCausedByEcc = 1 << 1;  // HSA_AMD_HW_EXCEPTION_CAUSE_ECC
 
+// ROCR_VISIBLE_DEVICES hides the GPU from this process, so none of its work is there. ROCr has an
+// agent for it all the same, and reports its loss.
+bool is_hidden(hsa_agent_t agent) {
+  const auto is_it = [](hsa_agent_t shown, void* one) {
+    return shown.handle == static_cast<hsa_agent_t*>(one)->handle ? HSA_STATUS_INFO_BREAK
+                                                                  : HSA_STATUS_SUCCESS;
+  };
+  return hsa_iterate_agents(is_it, &agent) != HSA_STATUS_INFO_BREAK;
+}
+
 std::string describe_loss(bool by_memory_error) {
   return by_memory_error ? "the driver stopped the GPU after an uncorrectable memory error (ECC)"
                          : "the GPU hung or was removed, and the driver stopped all of its queues";
@@ -427,6 +437,11 @@ hsa_status_t Session::on_system_event(const hsa_amd_event_t* event, void* number
   const int type = event->event_type;
   const bool lost = type == kHardwareException;
   if (type != HSA_AMD_GPU_MEMORY_FAULT_EVENT && !lost) return HSA_STATUS_ERROR;
+  HardwareException exception;
+  if (lost) {
+    std::memcpy(&exception, &event->memory_fault, sizeof exception);
+    if (is_hidden(exception.agent)) return HSA_STATUS_SUCCESS;
+  }
   {
     const std::lock_guard lock(process().session_mutex);
     if (lost)
@@ -443,8 +458,6 @@ hsa_status_t Session::on_system_event(const hsa_amd_event_t* event, void* number
     }
   };
   if (lost) {
-    HardwareException exception;
-    std::memcpy(&exception, &event->memory_fault, sizeof exception);
     fault.agent = exception.agent;
     fault.status = MemoryFault::kLost;
     describe_with([&] { return describe_loss((exception.reset_cause & kCausedByEcc) != 0); });
