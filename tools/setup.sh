@@ -41,7 +41,7 @@ check_packages=(
   pkgconf                     # install: a program built with uptempo.pc
   'libdw1|libdw1t64'         # elfutils: source lines of the virtual GPU's hang reports
   doxygen help2man            # the manual: HTML and man pages
-  'librocrand1|'              # AMD's compiled kernels: input of the instruction decoder's tests
+  'librocrand1|librocfft0'    # AMD's compiled kernels: input of the instruction decoder's tests
 )
 
 all_packages=(
@@ -54,7 +54,7 @@ all_packages=(
 )
 
 # The distribution's ROCr, HIP and what depends on them.
-rocm_packages=(libhsa-runtime-dev libhsakmt-dev hipcc libamdhip64-dev rocminfo librocrand1 librocsparse0 librocsparse1)
+rocm_packages=(libhsa-runtime-dev libhsakmt-dev hipcc libamdhip64-dev rocminfo librocrand1 librocfft0 librocsparse0 librocsparse1)
 
 fail() {
   echo "$command_name: $*" >&2

@@ -107,4 +107,12 @@ void for_each_code(const std::string& file, const std::function<void(const Code&
   }
 }
 
+std::vector<std::string> rocm_libraries(const std::vector<std::string>& names) {
+  std::vector<std::string> found;
+  for (const std::filesystem::path folder : {"/usr/lib/x86_64-linux-gnu", "/opt/rocm/lib"})
+    for (const std::string& name : names)
+      if (std::filesystem::exists(folder / name)) found.push_back(folder / name);
+  return found;
+}
+
 }  // namespace uptempo::vgpu::gfx9::test

@@ -22,4 +22,11 @@ struct Code {
 // them.
 void for_each_code(const std::string& file, const std::function<void(const Code&)>& visit);
 
+// The paths of those of ROCm's libraries `names` that this machine has.
+std::vector<std::string> rocm_libraries(const std::vector<std::string>& names);
+// AMD's compiled kernels on every machine: tools/setup.sh installs one of these.
+inline const std::vector<std::string> kSmallLibraries{"librocrand.so.1", "librocfft.so.0"};
+// 500 more kernels, which tools/check --all installs.
+inline const std::vector<std::string> kSparseLibraries{"librocsparse.so.0", "librocsparse.so.1"};
+
 }  // namespace uptempo::vgpu::gfx9::test

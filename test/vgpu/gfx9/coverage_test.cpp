@@ -121,16 +121,6 @@ std::string listing(const std::map<std::string, size_t>& missing) {
   return text;
 }
 
-// The paths of a library of ROCm; at least one.
-std::vector<std::string> installed(const std::string& library) {
-  std::vector<std::string> found;
-  for (const char* directory : {"/usr/lib/x86_64-linux-gnu/", "/opt/rocm/lib/"})
-    if (std::filesystem::exists(directory + library)) found.push_back(directory + library);
-  INFO("tools/setup.sh names the package of " << library);
-  REQUIRE_FALSE(found.empty());
-  return found;
-}
-
 }  // namespace
 
 // This program contains our kernels.
@@ -143,8 +133,9 @@ TEST_CASE("every instruction of our kernels, for every target, is executed") {
   CHECK(seen > 1000);
 }
 
-TEST_CASE("every instruction of ROCm's prebuilt random-number kernels is executed") {
-  for (const std::string& library : installed("librocrand.so.1")) {
+TEST_CASE("every instruction of one of ROCm's prebuilt libraries is executed") {
+  REQUIRE_FALSE(rocm_libraries(kSmallLibraries).empty());
+  for (const std::string& library : rocm_libraries(kSmallLibraries)) {
     std::map<std::string, size_t> missing;
     size_t seen = 0;
     for_each_code(library, [&](const Code& code) { find_missing(code, missing, seen); });
@@ -154,7 +145,8 @@ TEST_CASE("every instruction of ROCm's prebuilt random-number kernels is execute
 }
 
 TEST_CASE("every instruction of ROCm's prebuilt sparse kernels is executed", "[.long]") {
-  for (const std::string& library : installed("librocsparse.so.0")) {
+  REQUIRE_FALSE(rocm_libraries(kSparseLibraries).empty());
+  for (const std::string& library : rocm_libraries(kSparseLibraries)) {
     std::map<std::string, size_t> missing;
     size_t seen = 0;
     for_each_code(library, [&](const Code& code) { find_missing(code, missing, seen); });

@@ -73,15 +73,11 @@ Totals sweep_file(const std::string& file, size_t window, size_t stride, Report&
   return totals;
 }
 
-// ROCm's prebuilt libraries, if this machine has them: Debian's librocrand1 and librocsparse0.
+// All of ROCm's prebuilt libraries that this machine has; at least one.
 std::vector<std::string> prebuilt_libraries() {
-  std::vector<std::string> found;
-  for (const char* directory : {"/usr/lib/x86_64-linux-gnu", "/opt/rocm/lib"}) {
-    for (const char* name : {"librocrand.so.1", "librocsparse.so.0"}) {
-      const std::filesystem::path path = std::filesystem::path(directory) / name;
-      if (std::filesystem::exists(path)) found.push_back(path);
-    }
-  }
+  std::vector<std::string> found = rocm_libraries(kSmallLibraries);
+  REQUIRE_FALSE(found.empty());
+  for (std::string& sparse : rocm_libraries(kSparseLibraries)) found.push_back(std::move(sparse));
   return found;
 }
 
@@ -222,7 +218,6 @@ TEST_CASE("our kernels decode as LLVM decodes them") {
 }
 
 TEST_CASE("samples of ROCm's prebuilt libraries decode as LLVM decodes them") {
-  REQUIRE_FALSE(prebuilt_libraries().empty());
   for (const std::string& library : prebuilt_libraries()) {
     Report report;
     const Totals totals = sweep_file(library, 512, 8'192, report);
@@ -233,7 +228,6 @@ TEST_CASE("samples of ROCm's prebuilt libraries decode as LLVM decodes them") {
 }
 
 TEST_CASE("ROCm's prebuilt libraries decode completely as LLVM decodes them", "[.long]") {
-  REQUIRE_FALSE(prebuilt_libraries().empty());
   for (const std::string& library : prebuilt_libraries()) {
     Report report;
     const Totals totals = sweep_file(library, kWhole, kWhole, report);
