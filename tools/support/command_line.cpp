@@ -74,6 +74,30 @@ std::string size_problem(const std::string& text) {
   return fmt::format("'{}' is not a size from 0 to 2^64 - 1", text);
 }
 
+// CLI11 2.6 wraps text that has lines of its own, and begins the usage line with the name. Older
+// ones begin it with "Usage: ", which man pages are made from.
+class HelpText : public CLI::Formatter {
+ public:
+  HelpText() {
+    column_width(32);
+    keep_lines(*this);
+  }
+  std::string make_usage(const CLI::App* app, std::string name) const override {
+    std::string usage = CLI::Formatter::make_usage(app, name);
+    if (usage.find("Usage: ") == std::string::npos) usage.insert(usage.find(name), "Usage: ");
+    return usage;
+  }
+
+ private:
+  template <class Formatter>
+  static void keep_lines(Formatter& formatter) {
+    if constexpr (requires { formatter.enable_footer_formatting(false); }) {
+      formatter.enable_description_formatting(false);
+      formatter.enable_footer_formatting(false);
+    }
+  }
+};
+
 // "--rounds N" holds the name to declare, and the word that stands for the value in the help text.
 std::string without_placeholder(const std::string& names) {
   return names.substr(0, names.find(' '));
@@ -192,7 +216,7 @@ Option& Option::excludes(Option other) {
 CommandLine::CommandLine(std::string name, std::string description)
     : owned_(std::make_unique<CLI::App>(std::move(description), std::move(name))),
       app_(owned_.get()) {
-  app_->get_formatter()->column_width(32);
+  app_->formatter(std::make_shared<HelpText>());
   app_->option_defaults()->configurable(false);  // also of the commands, which copy it
 }
 
