@@ -1,21 +1,14 @@
 #include "kfd/report/host_frames.hpp"
 
-#include <elf.h>
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <cstdio>
-#include <cstring>
 #include <fstream>
-#include <optional>
 #include <sstream>
 #include <string_view>
 
-#include "device/demangled.hpp"
+#include "kfd/report/hip_entries.hpp"
+#include "kfd/report/host_image.hpp"
 
 namespace uptempo::vgpu::kfd {
 namespace {
@@ -50,94 +43,6 @@ bool is_of_engine(std::string_view function) {
 
 }  // namespace
 
-// An ELF file of the host, mapped. Every offset in it is checked.
-struct HostFrames::Image {
-  Image(const std::string& path, const DwarfLibrary& the_library) : library(the_library) {
-    const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-    if (file < 0) return;
-    struct stat status {};
-    if (fstat(file, &status) == 0 && S_ISREG(status.st_mode) && status.st_size > 0) {
-      size = static_cast<size_t>(status.st_size);
-      // Private and writable, because libelf takes a pointer to bytes that it may change.
-      void* const at = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE, file, 0);
-      if (at != MAP_FAILED) bytes = static_cast<char*>(at);
-    }
-    close(file);
-    const auto header = read<Elf64_Ehdr>(0);
-    if (!header || std::memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 ||
-        header->e_ident[EI_CLASS] != ELFCLASS64 || header->e_shentsize != sizeof(Elf64_Shdr) ||
-        header->e_phentsize != sizeof(Elf64_Phdr))
-      return;
-    elf_header = *header;
-    if (!library.complete()) return;
-    elf = library.elf_memory(bytes, size);
-    if (elf != nullptr) dwarf = library.begin(elf, DwarfLibrary::kRead, nullptr);
-  }
-  ~Image() {
-    if (dwarf != nullptr) library.end(dwarf);
-    if (elf != nullptr) library.elf_end(elf);
-    if (bytes != nullptr) munmap(bytes, size);
-  }
-  Image(const Image&) = delete;
-  Image& operator=(const Image&) = delete;
-
-  template <typename T>
-  std::optional<T> read(uint64_t offset) const {
-    if (bytes == nullptr || offset > size || size - offset < sizeof(T)) return std::nullopt;
-    T value;
-    std::memcpy(&value, bytes + offset, sizeof value);
-    return value;
-  }
-
-  // The address, as symbols and debug information have it, of a byte of the file.
-  std::optional<uint64_t> address_of(uint64_t offset) const {
-    for (unsigned i = 0; i < elf_header.e_phnum; ++i) {
-      const auto segment = read<Elf64_Phdr>(elf_header.e_phoff + i * sizeof(Elf64_Phdr));
-      if (!segment) break;
-      if (segment->p_type == PT_LOAD && offset >= segment->p_offset &&
-          offset - segment->p_offset < segment->p_filesz)
-        return segment->p_vaddr + (offset - segment->p_offset);
-    }
-    return std::nullopt;
-  }
-
-  // The function that contains the address: from .symtab, or else from .dynsym, where functions
-  // that are not exported are missing.
-  std::string function_at(uint64_t address) const {
-    for (const uint32_t type : {SHT_SYMTAB, SHT_DYNSYM})
-      for (unsigned i = 0; i < elf_header.e_shnum; ++i) {
-        const auto section = read<Elf64_Shdr>(elf_header.e_shoff + i * sizeof(Elf64_Shdr));
-        if (!section || section->sh_type != type) continue;
-        if (std::string name = function_in(*section, address); !name.empty()) return name;
-      }
-    return {};
-  }
-
-  std::string function_in(const Elf64_Shdr& table, uint64_t address) const {
-    const auto strings =
-        read<Elf64_Shdr>(elf_header.e_shoff + uint64_t{table.sh_link} * sizeof(Elf64_Shdr));
-    if (!strings) return {};
-    for (uint64_t at = 0; at + sizeof(Elf64_Sym) <= table.sh_size; at += sizeof(Elf64_Sym)) {
-      const auto symbol = read<Elf64_Sym>(table.sh_offset + at);
-      if (!symbol) break;
-      if (ELF64_ST_TYPE(symbol->st_info) != STT_FUNC || symbol->st_shndx == SHN_UNDEF ||
-          address < symbol->st_value || address - symbol->st_value >= symbol->st_size)
-        continue;
-      const uint64_t name = strings->sh_offset + symbol->st_name;
-      if (name >= size || memchr(bytes + name, 0, size - name) == nullptr) break;
-      return demangled(bytes + name);
-    }
-    return {};
-  }
-
-  const DwarfLibrary& library;
-  char* bytes = nullptr;
-  size_t size = 0;
-  Elf64_Ehdr elf_header{};  // without sections: no ELF file
-  void* elf = nullptr;
-  void* dwarf = nullptr;
-};
-
 HostFrames::HostFrames(const DwarfLibrary& library) : library_(library) {}
 HostFrames::~HostFrames() = default;
 
@@ -169,9 +74,9 @@ const HostFrames::Mapped* HostFrames::mapping_of(uintptr_t address) {
   return search();
 }
 
-HostFrames::Image& HostFrames::image(const std::string& path) {
-  std::unique_ptr<Image>& image = images_[path];
-  if (image == nullptr) image = std::make_unique<Image>(path, library_);
+HostImage& HostFrames::image(const std::string& path) {
+  std::unique_ptr<HostImage>& image = images_[path];
+  if (image == nullptr) image = std::make_unique<HostImage>(path, library_);
   return *image;
 }
 
@@ -192,12 +97,16 @@ const HostFrames::Frame& HostFrames::frame(uintptr_t address) {
   else if (is_of_runtime(names.module))
     frame.owner = Owner::runtime;
   if (frame.owner == Owner::device) return frame;
-  const Image& file = image(mapped->path);
+  const HostImage& file = image(mapped->path);
   const auto at = file.address_of(names.offset);
   if (!at) return frame;
   names.function = file.function_at(*at);
-  if (frame.owner != Owner::program || file.dwarf == nullptr) return frame;
-  const auto places = library_.places_at(file.dwarf, *at);
+  if (names.function.empty() && is_hip_library(names.module)) {
+    if (hip_entries_ == nullptr) hip_entries_ = std::make_unique<HipEntries>(file, address - *at);
+    names.function = hip_entries_->name_at(address);
+  }
+  if (frame.owner != Owner::program || file.dwarf() == nullptr) return frame;
+  const auto places = library_.places_at(file.dwarf(), *at);
   if (places.empty()) return frame;
   const fences::HostFrame outermost = names;
   frame.calls.assign(places.size(), outermost);

@@ -26,6 +26,9 @@
 
 namespace uptempo::vgpu::kfd {
 
+class HipEntries;
+class HostImage;
+
 class HostFrames {
  public:
   // `library` lives longer than this object.
@@ -65,7 +68,6 @@ class HostFrames {
     uint64_t offset;
     std::string path;
   };
-  struct Image;
   enum class Owner : uint8_t { program, runtime, device };
   struct Frame {
     // Innermost first: inlined functions, then the one that contains the address. Not empty.
@@ -76,12 +78,13 @@ class HostFrames {
   const Frame& frame(uintptr_t address);
   const Mapped* mapping_of(uintptr_t address);
   void read_maps();
-  Image& image(const std::string& path);
+  HostImage& image(const std::string& path);
 
   const DwarfLibrary& library_;
   std::vector<Mapped> mapped_;
   bool is_hip_ = false;
-  std::unordered_map<std::string, std::unique_ptr<Image>> images_;
+  std::unordered_map<std::string, std::unique_ptr<HostImage>> images_;
+  std::unique_ptr<HipEntries> hip_entries_;
   std::unordered_map<uintptr_t, Frame> known_;
 };
 
