@@ -7,6 +7,8 @@
 #include <cstdlib>
 #include <thread>
 
+#include "test/support/hsa_end.hpp"
+
 namespace {
 
 void require(hsa_status_t status) {
@@ -47,5 +49,5 @@ int main() {
   count_up(word);
   other.join();
   require(hsa_amd_memory_pool_free(memory));
-  return hsa_shut_down() == HSA_STATUS_SUCCESS ? 0 : 1;
+  return uptempo::test::end_hsa() == HSA_STATUS_SUCCESS ? 0 : 1;
 }

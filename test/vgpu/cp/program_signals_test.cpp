@@ -12,6 +12,7 @@
 
 #include "test/support/catch.hpp"
 #include "test/support/eventually.hpp"
+#include "test/support/hsa_end.hpp"
 #include "test/support/threads.hpp"
 
 namespace {
@@ -103,5 +104,5 @@ TEST_CASE(
 
   CHECK(hsa_signal_destroy(signal) == HSA_STATUS_SUCCESS);
   CHECK(hsa_queue_destroy(queue) == HSA_STATUS_SUCCESS);
-  CHECK(hsa_shut_down() == HSA_STATUS_SUCCESS);
+  CHECK(uptempo::test::end_hsa() == HSA_STATUS_SUCCESS);
 }

@@ -22,6 +22,7 @@
 #include <uptempo/vgpu/query.h>
 #include "incoherent/device.hpp"
 #include "test/support/catch.hpp"
+#include "test/support/hsa_end.hpp"
 
 namespace uptempo::vgpu::test {
 namespace {
@@ -426,7 +427,7 @@ TEST_CASE(
       CHECK(is_filled(data, round));
     }
   }
-  CHECK(hsa_shut_down() == HSA_STATUS_SUCCESS);
+  CHECK(uptempo::test::end_hsa() == HSA_STATUS_SUCCESS);
 }
 
 // Run it with the other tests, under --check fences.

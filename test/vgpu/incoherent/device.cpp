@@ -1,4 +1,5 @@
 #include "device.hpp"
+#include "test/support/hsa_end.hpp"
 
 #include <cstdio>
 #include <cstdlib>
@@ -110,7 +111,7 @@ TestDevice::~TestDevice() {
   check(hsa_signal_destroy(done_), "hsa_signal_destroy");
   for (void* address : allocated_)
     check(hsa_amd_memory_pool_free(address), "hsa_amd_memory_pool_free");
-  check(hsa_shut_down(), "hsa_shut_down");
+  check(uptempo::test::end_hsa(), "hsa_shut_down");
 }
 
 void TestDevice::load_code(std::span<const std::byte> bundle) {

@@ -8,6 +8,7 @@
 #include <cstdlib>
 
 #include "test/support/catch.hpp"
+#include "test/support/hsa_end.hpp"
 
 namespace {
 
@@ -82,5 +83,5 @@ TEST_CASE("the difference of two counts is what the program sent in between") {
 
   hsa_signal_destroy(done);
   hsa_queue_destroy(queue);
-  hsa_shut_down();
+  uptempo::test::end_hsa();
 }

@@ -10,6 +10,7 @@
 
 #include <uptempo/vgpu/query.h>
 #include "test/support/catch.hpp"
+#include "test/support/hsa_end.hpp"
 
 namespace {
 
@@ -51,7 +52,7 @@ struct Runtime {
         &pool);
     REQUIRE(pool.handle != 0);
   }
-  ~Runtime() { CHECK(hsa_shut_down() == HSA_STATUS_SUCCESS); }
+  ~Runtime() { CHECK(uptempo::test::end_hsa() == HSA_STATUS_SUCCESS); }
   Runtime(const Runtime&) = delete;
   Runtime& operator=(const Runtime&) = delete;
 

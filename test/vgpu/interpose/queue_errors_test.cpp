@@ -10,6 +10,7 @@
 
 #include "test/support/catch.hpp"
 #include "test/support/eventually.hpp"
+#include "test/support/hsa_end.hpp"
 
 namespace {
 
@@ -28,7 +29,7 @@ struct Runtime {
         &gpu);
     REQUIRE(gpu.handle != 0);
   }
-  ~Runtime() { CHECK(hsa_shut_down() == HSA_STATUS_SUCCESS); }
+  ~Runtime() { CHECK(uptempo::test::end_hsa() == HSA_STATUS_SUCCESS); }
   Runtime(const Runtime&) = delete;
   Runtime& operator=(const Runtime&) = delete;
 

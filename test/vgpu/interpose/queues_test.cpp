@@ -11,6 +11,7 @@
 #include <string>
 
 #include "test/support/catch.hpp"
+#include "test/support/hsa_end.hpp"
 
 namespace {
 
@@ -91,5 +92,5 @@ TEST_CASE("a live queue has the number that its packets have in the trace") {
   CHECK_FALSE(number_of(destroyed).has_value());
   CHECK(number_of(one->base_address) == first);
   hsa_queue_destroy(one);
-  hsa_shut_down();
+  uptempo::test::end_hsa();
 }
