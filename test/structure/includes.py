@@ -35,8 +35,8 @@ import sys
 ENGINE = ["runtime", "memory", "program", "topology", "fences", "completion", "dispatch/pools", "dispatch", "recording",
           "stream/queue", "stream/copy", "stream", "c", "hip/api", "hip/graph", "hip"]
 VGPU = ["device", "gfx9", "cp", "kfd", "interpose"]
-VGPU_SHARED = ("aql/printable.hpp", "aql/write_all.hpp", "tools/support/option_text.hpp",
-               "tools/support/preload_target.hpp", "tools/support/rocr_tables.hpp")
+VGPU_SHARED = ("aql/printable.hpp", "aql/write_all.hpp", "tools/support/launch/completion.hpp",
+               "tools/support/option_text.hpp", "tools/support/preload_target.hpp", "tools/support/rocr_tables.hpp")
 QUERY = "tools/vgpu/query.h"
 SOURCES = {".hpp", ".cpp", ".h", ".c", ".inc", ".hip"}
 

@@ -11,6 +11,7 @@
 #include <limits>
 #include <utility>
 
+#include "tools/support/launch/completion.hpp"
 #include "tools/support/option_text.hpp"
 #include "tools/support/program.hpp"
 
@@ -167,6 +168,7 @@ Option& Option::one_of(std::span<const uint32_t> values) {
 }
 
 Option& Option::one_of(std::vector<std::string> values) {
+  (*choices_)[declared_] = values;
   declared_->check(CLI::IsMember(std::move(values)).description(""));
   return *this;
 }
@@ -225,14 +227,15 @@ CommandLine::CommandLine(CLI::App& command) : app_(&command) {}
 CommandLine::~CommandLine() = default;
 
 Option CommandLine::flag(const std::string& names, bool& value, const std::string& help) {
-  return Option(*app_->add_flag(names, value, help));
+  return {*app_->add_flag(names, value, help), choices_};
 }
 
 template <class Value>
 Option CommandLine::option(const std::string& names, Value& value, const std::string& help) {
   CLI::Option* const added = app_->add_option(without_placeholder(names), value, help);
-  return Option(*set_placeholder(added, names)
-                     ->check(CLI::Validator(value_problem<typename Each<Value>::Type>, "")));
+  return {*set_placeholder(added, names)
+               ->check(CLI::Validator(value_problem<typename Each<Value>::Type>, "")),
+          choices_};
 }
 template Option CommandLine::option(const std::string&, std::string&, const std::string&);
 template Option CommandLine::option(const std::string&, int64_t&, const std::string&);
@@ -251,7 +254,8 @@ Option CommandLine::option(const std::string& names, std::function<void(double v
   CLI::Option* const added = app_->add_option_function<double>(
       without_placeholder(names), [store = std::move(store)](const double& value) { store(value); },
       help);
-  return Option(*set_placeholder(added, names)->check(CLI::Validator(value_problem<double>, "")));
+  return {*set_placeholder(added, names)->check(CLI::Validator(value_problem<double>, "")),
+          choices_};
 }
 
 Option CommandLine::choice(const std::string& names, std::vector<std::string> values,
@@ -262,13 +266,13 @@ Option CommandLine::choice(const std::string& names, std::vector<std::string> va
   set_placeholder(declared, names)
       ->expected(count)
       ->check(CLI::IsMember(std::move(values)).description(""));
-  return Option(*declared);
+  return {*declared, choices_};
 }
 
 Option CommandLine::declared(const std::string& name) {
   CLI::Option* option = app_->get_option_no_throw(name);
   if (option == nullptr) throw std::logic_error("no option " + name + " was declared");
-  return Option(*option);
+  return {*option, choices_};
 }
 
 CommandLine& CommandLine::command(const std::string& name, const std::string& description) {
@@ -288,6 +292,13 @@ void CommandLine::footer(const std::string& text) { app_->footer(text); }
 // CLI11 writes '[' before the label and ']' after it. Before 2.4 it has no other place for this.
 void CommandLine::runs_a_program() {
   app_->get_formatter()->label("OPTIONS", "OPTIONS] -- program [arguments");
+  std::vector<std::string> shells;
+  for (std::string_view rest = kShells; !rest.empty();
+       rest.remove_prefix(std::min(rest.size(), shells.back().size() + 1)))
+    shells.emplace_back(rest.substr(0, rest.find('|')));
+  option(fmt::format("--completion {}", kShells), completion_shell_,
+         "Print a script by which the shell completes these options")
+      .one_of(std::move(shells));
 }
 
 const std::string& CommandLine::name() const { return app_->get_name(); }
@@ -327,7 +338,24 @@ std::optional<std::string> CommandLine::unknown_argument() const {
 std::optional<std::string> CommandLine::parse(std::vector<std::string> arguments) {
   if (app_->get_version_ptr() == nullptr)  // declared last, so that the help text ends with it
     app_->set_version_flag("--version", version_text(name(), version()));
-  return parse_words(std::move(arguments));
+  std::optional<std::string> text = parse_words(std::move(arguments));
+  if (!text && !completion_shell_.empty()) text = completion(completion_shell_);
+  return text;
+}
+
+std::string CommandLine::completion(const std::string& shell) const {
+  std::vector<OptionText> options;
+  for (const CLI::Option* option : std::as_const(*app_).get_options()) {
+    if (option->get_group().empty() || option->get_lnames().empty()) continue;
+    const bool is_flag = option->get_items_expected_max() == 0;
+    OptionText text{.name = "--" + option->get_lnames().front(),
+                    .value = is_flag ? "" : option->get_type_name(),
+                    .help = option->get_description()};
+    if (const auto found = choices_.find(option); found != choices_.end())
+      text.choices = found->second;
+    options.push_back(std::move(text));
+  }
+  return completion_script(shell, name(), options);
 }
 
 std::optional<std::string> CommandLine::parse_words(std::vector<std::string> arguments) {

@@ -55,9 +55,11 @@ class Option {
 
  private:
   friend class CommandLine;
-  explicit Option(CLI::Option& declared) : declared_(&declared) {}
+  using Choices = std::map<const CLI::Option*, std::vector<std::string>>;
+  Option(CLI::Option& declared, Choices& choices) : declared_(&declared), choices_(&choices) {}
 
   CLI::Option* declared_;
+  Choices* choices_;  // of the CommandLine: values that one_of() names
 };
 
 // A program's command line, or one of its commands. Options are declared first; parsing stores
@@ -116,6 +118,7 @@ class CommandLine {
   // Text after the options in the help text.
   void footer(const std::string& text);
   // The usage line of the help text ends with "-- program [arguments]", which parse() never sees.
+  // Adds the option --completion, for which parse() returns a script (completion.hpp).
   void runs_a_program();
 
   const std::string& name() const;
@@ -125,7 +128,7 @@ class CommandLine {
 
   // Parses arguments, without the program's name. Throws UsageError with one sentence. For an
   // unknown option or command it names the nearest known one.
-  // Returns the text that --help or --version asked for; the program then ends.
+  // Returns the text that --help, --version or --completion asked for; the program then ends.
   std::optional<std::string> parse(std::vector<std::string> arguments);
 
   // The options that parsing found and that are repeatable, each as its name and its values.
@@ -154,6 +157,7 @@ class CommandLine {
   // Names of the options of this command line and of its commands that parsing has found.
   std::vector<std::string> option_names() const;
   std::optional<std::string> parse_words(std::vector<std::string> arguments);
+  std::string completion(const std::string& shell) const;
   void keep_repeatable();
   // The given options of output_file(), of this command line and of its commands.
   void collect_outputs(std::vector<CLI::Option*>& outputs) const;
@@ -161,6 +165,8 @@ class CommandLine {
   std::unique_ptr<CLI::App> owned_;  // null in a command
   CLI::App* app_;
   std::vector<std::unique_ptr<CommandLine>> commands_;
+  Option::Choices choices_;
+  std::string completion_shell_;
 };
 
 }  // namespace uptempo::support

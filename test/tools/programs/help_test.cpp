@@ -1,5 +1,7 @@
 // --help, --version and mistakes, of every program that users run.
 #include <algorithm>
+#include <regex>
+#include <sstream>
 #include <utility>
 
 #include "test/support/catch.hpp"
@@ -84,4 +86,79 @@ TEST_CASE("a mistyped command names the command that was meant") {
     ++tried;
   }
   CHECK(tried >= 10);  // of aql_dump and fence_scope
+}
+
+namespace {
+
+using Words = std::vector<std::string>;
+
+Words sorted(Words words) {
+  std::ranges::sort(words);
+  words.erase(std::ranges::unique(words).begin(), words.end());
+  return words;
+}
+
+// What bash offers for the last word of a command line, by the program's script.
+Words completions(const Program& program, const Words& words) {
+  std::vector<std::string> shell{"bash", "--norc", "-c",
+                                 R"(. <("$0" --completion bash)
+         function=$(complete -p "${0##*/}" | sed 's/.* -F \([^ ]*\) .*/\1/')
+         COMP_WORDS=("${0##*/}" "$@") COMP_CWORD=$#
+         "$function"
+         printf '%s\n' "${COMPREPLY[@]}")",
+                                 program.file};
+  shell.insert(shell.end(), words.begin(), words.end());
+  const CommandResult result = run_command(shell);
+  CHECK(result.err.empty());
+  Words offered;
+  std::istringstream lines(result.out);
+  for (std::string line; std::getline(lines, line);)
+    if (!line.empty()) offered.push_back(line);
+  return sorted(std::move(offered));
+}
+
+}  // namespace
+
+TEST_CASE("the shell completes the options of the help text, and no others") {
+  size_t tried = 0;
+  for (const Program& program : programs()) {
+    const std::string help = run_command({program.file, "--help"}).out;
+    if (!contains(help, "--completion")) continue;
+    ++tried;
+    CAPTURE(program.name);
+    Words names{"--version"};
+    for (const DeclaredOption& option : options_in(help)) names.push_back(option.name);
+    names = sorted(names);
+    // zsh's script has a line for each.
+    const std::string script = run_command({program.file, "--completion", "zsh"}).out;
+    CHECK(script.starts_with("#compdef " + program.name + '\n'));
+    Words in_zsh;
+    const std::regex line("    '\\*(--[a-z-]+)=?\\[");
+    for (std::sregex_iterator each(script.begin(), script.end(), line), end; each != end; ++each)
+      in_zsh.push_back((*each)[1]);
+    CHECK(sorted(in_zsh) == names);
+    names.insert(names.begin(), "--");
+    CHECK(completions(program, {"--"}) == names);
+    // Behind "--" these are the program's own. Without bash-completion bash offers commands.
+    CHECK(completions(program, {"--", "rocminf"}) == Words{"rocminfo"});
+    CHECK(completions(program, {"--", "true", "--"}).empty());
+    CHECK(completions(program, {"--completion", ""}) == Words{"bash", "zsh"});
+  }
+  CHECK(tried >= 2);  // uptempo-vgpu, uptempo-graphs
+}
+
+TEST_CASE("the shell completes the values of an option that has a few") {
+  const auto all = programs();
+  const auto launcher = std::ranges::find(all, "uptempo-vgpu", &Program::name);
+  REQUIRE(launcher != all.end());
+  CHECK(completions(*launcher, {"--device", "gfx90"}) ==
+        Words{"gfx900", "gfx906", "gfx908", "gfx90a"});
+  CHECK(completions(*launcher, {"--check", ""}) == Words{"atomics", "fences", "memory", "races"});
+  CHECK(completions(*launcher, {"--bar", "s"}) == Words{"small"});
+  CHECK(completions(*launcher, {"--bar", "lazy", "1", "--partitions", "o"}) == Words{"own-id"});
+  CHECK(completions(*launcher, {"--seed", ""}).empty());
+  // bash makes three words of --device=gfx9.
+  CHECK(completions(*launcher, {"--device", "=", "gfx942"}) == Words{"gfx942"});
+  CHECK(completions(*launcher, {"--partitions", "="}) == Words{"own-id", "same-id"});
+  CHECK(completions(*launcher, {"--device", "=", "gfx942", "--join"}) == Words{"--join"});
 }

@@ -80,6 +80,8 @@ TEST_CASE("a usage error gives one line and status 2", "[launcher]") {
         Case{{"--bar", "lazy"}, "needs a seed"},
         Case{{"--bar", "lazy", "x", "true"}, "'x'"},
         Case{{"--check", "fences", "--bar", "lazy", "1", "true"}, "exclude each other"},
+        Case{{"--completion", "fish"}, "'fish' is neither bash nor zsh"},
+        Case{{"--completion"}, "needs a value"},
         Case{{"--kfd", "1.7", "true"}, "'1.7'"},
         Case{{"--kfd", "1.19", "true"}, "from 1.8 to 1.18"},
         Case{{"--kfd", "1.08", "true"}, "'1.08'"},

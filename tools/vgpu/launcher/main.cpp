@@ -30,6 +30,7 @@
 #include "launcher/help.hpp"
 #include "launcher/outputs.hpp"
 #include "launcher/preload.hpp"
+#include "tools/support/launch/completion.hpp"
 #include "tools/support/option_text.hpp"
 #include "tools/support/preload_target.hpp"
 
@@ -37,18 +38,6 @@ namespace fs = std::filesystem;
 using namespace uptempo::vgpu;
 
 namespace {
-
-// The options are the words of the help text that begin with "--".
-std::vector<std::string> option_names() {
-  std::vector<std::string> names;
-  const std::string text = launcher::help();
-  for (size_t at = text.find("  --"); at != std::string::npos; at = text.find("  --", at + 1)) {
-    const size_t end = text.find_first_of(" ,\n", at + 2);
-    names.push_back(text.substr(at + 2, end - at - 2));
-  }
-  names.push_back("--version");
-  return names;
-}
 
 // Throws Failure if standard output cannot be written.
 void print(const std::string& text) {
@@ -63,7 +52,8 @@ void print(const std::string& text) {
 
 // An unknown option, or one that was given a value and takes none.
 [[noreturn]] void refuse(const std::string& option) {
-  const std::vector<std::string> names = option_names();
+  std::vector<std::string> names;
+  for (const uptempo::support::OptionText& each : launcher::options()) names.push_back(each.name);
   if (std::find(names.begin(), names.end(), option) != names.end())
     usage(option + " takes no value");
   throw Failure{kUsage, uptempo::support::unknown_text("option", option, names)};
@@ -235,6 +225,12 @@ CommandLine parse(const std::vector<std::string>& arguments) {
     } else if (option == "--gpu-socket") {
       set("UPTEMPO_VGPU_GPU_SOCKET", take());
       if (value.empty()) usage("--gpu-socket needs a number");
+    } else if (option == "--completion") {
+      const std::string script =
+          uptempo::support::completion_script(take(), "uptempo-vgpu", launcher::options());
+      if (script.empty()) usage("--completion: '" + value + "' is neither bash nor zsh");
+      print(script);
+      std::exit(0);
     } else if (has_value) {
       refuse(option);
     } else if (option == "--null-kernels") {
