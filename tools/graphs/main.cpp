@@ -10,6 +10,8 @@
 #include "tools/graphs/settings.hpp"
 #include "tools/support/command_line.hpp"
 #include "tools/support/launch/launched_program.hpp"
+#include "tools/support/launch/rocm_libraries.hpp"
+#include "tools/support/preload_target.hpp"
 #include "tools/support/program.hpp"
 #include "tools/vgpu/launch.hpp"
 
@@ -58,6 +60,10 @@ int main(int argc, char** argv) {
     const std::string library = support::find_library(
         "libuptempo-graphs.so", {".", fs::path("..") / UPTEMPO_GRAPHS_LIBRARY_FOLDER}, "LD_PRELOAD",
         " :");
+    if (const std::string missing =
+            support::missing_rocm(library, support::inspect_preload_target(library).needed);
+        !missing.empty())
+      throw support::Unavailable(fmt::format("'{}' {}", library, missing));
     try {
       (void)vgpu::choose_device(vgpu::parse_device(device), argc, argv);
     } catch (const std::runtime_error& error) {

@@ -1,5 +1,5 @@
 // The end of a process: ends the checks, reports on --inject, and ends the process's part in its
-// machine.
+// machine. Without a GPU opened: says whether ROCr is missing.
 //
 // Order: exit() runs the functions of atexit() and its like in reverse order of their registration.
 // One of them runs the destructors of the program and of all libraries. libc registers it when it
@@ -13,13 +13,16 @@
 // if something has been found by then.
 #include <unistd.h>
 
+#include <charconv>
 #include <cstdlib>
 #include <exception>
 #include <optional>
+#include <string_view>
 
 #include "interpose/real.hpp"
 #include "kfd/machine/log.hpp"
 #include "kfd/process.hpp"
+#include "tools/support/launch/rocm_libraries.hpp"
 
 extern "C" int __cxa_atexit(void (*function)(void*), void* argument, void* library) noexcept;
 
@@ -28,9 +31,24 @@ namespace {
 namespace kfd = uptempo::vgpu::kfd;
 namespace vgpu = uptempo::vgpu::interpose;
 
+constexpr std::string_view kNoRocr =
+    "the program has opened no GPU, and this system has no ROCr: install libhsa-runtime64-1 "
+    "(Debian) or hsa-rocr (AMD's ROCm)";
+static_assert(kNoRocr.ends_with(uptempo::support::kRocrPackages));
+
+// The launcher has found no ROCr on this system. The launched process says so, not its children.
+// Allocates nothing, because a signal handler may call _exit().
+void report_missing_rocr() noexcept {
+  const char* const variable = std::getenv("UPTEMPO_VGPU_NO_ROCR");
+  const std::string_view text = variable == nullptr ? "" : variable;
+  pid_t launched = 0;
+  std::from_chars(text.data(), text.data() + text.size(), launched);
+  if (launched == getpid()) kfd::report(kNoRocr);
+}
+
 void finish(void*) {
   kfd::Process* const process = kfd::Process::existing();
-  if (process == nullptr) return;
+  if (process == nullptr) return report_missing_rocr();
   std::optional<int> status;
   try {
     status = process->finish_checks();
@@ -50,6 +68,7 @@ void finish(void*) {
 
 UPTEMPO_VGPU_EXPORT __attribute__((noreturn)) void _exit(int status) {
   static constinit vgpu::Next<void (*)(int)> next{"_exit"};
+  if (kfd::Process::existing() == nullptr) report_missing_rocr();
   next(kfd::Process::exit_status().value_or(status));
   __builtin_unreachable();
 }

@@ -31,6 +31,7 @@
 #include "launcher/outputs.hpp"
 #include "launcher/preload.hpp"
 #include "tools/support/launch/completion.hpp"
+#include "tools/support/launch/rocm_libraries.hpp"
 #include "tools/support/option_text.hpp"
 #include "tools/support/preload_target.hpp"
 
@@ -319,6 +320,18 @@ void check_single_modes() {
   }
 }
 
+// Refuses a program that the dynamic linker could not start. A program that loads ROCr later may
+// bring its own, so a system without one is named at the program's end, and only if it opened no
+// GPU (interpose/finish_checks.cpp).
+void check_rocm(const std::string& path, const uptempo::support::PreloadTarget& program) {
+  const std::string missing = uptempo::support::missing_rocm(path, program.needed);
+  if (!missing.empty()) throw Failure{kCannotRun, "'" + path + "' " + missing};
+  if (uptempo::support::has_rocr())
+    unsetenv("UPTEMPO_VGPU_NO_ROCR");
+  else
+    set("UPTEMPO_VGPU_NO_ROCR", std::to_string(getpid()));
+}
+
 int reset_gpu(uint32_t index, bool has_program) {
   const char* const name = std::getenv("UPTEMPO_VGPU_JOIN");
   if (name == nullptr || !Options::is_machine_name(name))
@@ -361,6 +374,7 @@ int run(const std::vector<std::string>& arguments) {
   if (!program.obstacle.empty())
     throw Failure{kCannotRun,
                   "the virtual GPU cannot be preloaded: '" + path + "' " + program.obstacle};
+  check_rocm(path, program);
   const std::string library = find_library();
   set("LD_PRELOAD", preload_list(program, library, checks.fences || checks.memory || checks.races));
   if (checks.memory) set("HSA_TOOLS_LIB", tools_list(library));
