@@ -18,6 +18,10 @@
 #                        [LIBRARIES <target>...] [LABELS <label>...])
 #       A test that starts programs as a user does. Each macro is the path of that target's file.
 #
+#   uptempo_find_pythons(<variable>)
+#       Sets the variable to the interpreters of CPython 3.11 to 3.14 in PATH, one for each version,
+#       or to those of UPTEMPO_PYTHONS; and <variable>_VERSIONS to "3.11", ..., in the same order.
+#
 # Without UPTEMPO_EVERYTHING there are fewer tests: README.md in test/ says which.
 #
 # The time limit of a test ends a hang and measures nothing: it is that of the test presets, or
@@ -123,6 +127,36 @@ else()
   uptempo_target(uptempo_test_main)
   target_link_libraries(uptempo_test_main PUBLIC Catch2::Catch2)
 endif()
+
+set(UPTEMPO_PYTHONS "" CACHE STRING "Interpreters for tests of Python programs; empty: those of 3.11 to 3.14 in PATH")
+function(uptempo_find_pythons variable)
+  set(candidates ${UPTEMPO_PYTHONS})
+  if(NOT candidates)
+    foreach(name python3 python3.11 python3.12 python3.13 python3.14)
+      find_program(found ${name} NO_CACHE)
+      if(found)
+        list(APPEND candidates ${found})
+      endif()
+      unset(found)
+    endforeach()
+  endif()
+  set(pythons "")
+  set(versions "")
+  foreach(candidate IN LISTS candidates)
+    execute_process(
+      COMMAND ${candidate} -c "import ctypes, sys; print('%d.%d' % sys.version_info[:2], sys.implementation.name)"
+      RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_QUIET)
+    if(status EQUAL 0 AND output MATCHES "^(3[.]1[1-4]) cpython" AND NOT CMAKE_MATCH_1 IN_LIST versions)
+      list(APPEND versions ${CMAKE_MATCH_1})
+      list(APPEND pythons ${candidate})
+    endif()
+  endforeach()
+  if(NOT pythons)
+    message(FATAL_ERROR "No CPython of 3.11 to 3.14 with ctypes was found: install python3 (tools/check does), or configure without tests")
+  endif()
+  set(${variable} ${pythons} PARENT_SCOPE)
+  set(${variable}_VERSIONS ${versions} PARENT_SCOPE)
+endfunction()
 
 function(_uptempo_set_up_test name labels)
   set_tests_properties(${name} PROPERTIES LABELS "${labels}"
