@@ -9,7 +9,9 @@
 #include <array>
 #include <string_view>
 
+#include <uptempo/aql/printable.hpp>
 #include "tools/lint/kernel_names.hpp"
+#include "tools/support/python_calls.hpp"
 
 namespace uptempo::lint {
 namespace {
@@ -23,9 +25,13 @@ struct Ranges {
 };
 Ranges runtimes;
 
+std::string_view file_name(const char* path) {
+  const std::string_view text = path;
+  return text.substr(text.rfind('/') + 1);
+}
+
 int add_runtime(dl_phdr_info* object, size_t, void*) {
-  const std::string_view path = object->dlpi_name;
-  const std::string_view file = path.substr(path.rfind('/') + 1);
+  const std::string_view file = file_name(object->dlpi_name);
   uint64_t begin = ~uint64_t{0}, end = 0;
   for (int i = 0; i < object->dlpi_phnum; ++i) {
     const auto& segment = object->dlpi_phdr[i];
@@ -41,16 +47,7 @@ int add_runtime(dl_phdr_info* object, size_t, void*) {
   return 0;
 }
 
-}  // namespace
-
-void prepare_call_sites() {
-  runtimes.count = 0;
-  dl_iterate_phdr(add_runtime, nullptr);
-  std::array<void*, 4> frames;
-  (void)backtrace(frames.data(), static_cast<int>(frames.size()));
-}
-
-uint64_t call_site() noexcept {
+uint64_t return_address() noexcept {
   std::array<void*, 24> frames;
   const int count = backtrace(frames.data(), static_cast<int>(frames.size()));
   for (int i = 1; i < count; ++i) {
@@ -62,6 +59,14 @@ uint64_t call_site() noexcept {
     if (!is_runtime) return address;
   }
   return 0;
+}
+
+bool is_of_python(uint64_t address) {
+  Dl_info info{}, python{};
+  if (dladdr(reinterpret_cast<void*>(address - 1), &info) == 0 || info.dli_fname == nullptr)
+    return false;
+  return support::is_python_library(file_name(info.dli_fname)) ||
+         (dladdr(support::python_code(), &python) != 0 && python.dli_fbase == info.dli_fbase);
 }
 
 std::string describe_address(uint64_t address) {
@@ -79,6 +84,30 @@ std::string describe_address(uint64_t address) {
   const uint64_t offset = address - reinterpret_cast<uint64_t>(info.dli_saddr);
   if (offset > symbol->st_size) return place;  // a function that is not exported
   return fmt::format("{}+{:#x} {}", demangle(info.dli_sname), offset, place);
+}
+
+}  // namespace
+
+void prepare_call_sites() {
+  runtimes.count = 0;
+  dl_iterate_phdr(add_runtime, nullptr);
+  support::find_python();
+  std::array<void*, 4> frames;
+  (void)backtrace(frames.data(), static_cast<int>(frames.size()));
+}
+
+uint64_t call_site() noexcept {
+  return support::code_site(return_address(), support::python_calls().own);
+}
+
+std::string describe_site(uint64_t site) {
+  const uint64_t address = support::address_of_site(site);
+  const support::PythonCall call = support::python_call(support::call_of_site(site));
+  if (call.function.empty()) return describe_address(address);
+  const std::string python = fmt::format("{} at {}:{}", aql::printable(call.function),
+                                         aql::printable(call.file), call.line);
+  if (address == 0 || is_of_python(address)) return python;
+  return fmt::format("{}, called by {}", describe_address(address), python);
 }
 
 }  // namespace uptempo::lint

@@ -31,20 +31,20 @@ Ledger::Found Ledger::find(const Pair& pair) noexcept {
   return {kOtherPairs, false};
 }
 
-void Ledger::add_site(RecordNumber record, uint64_t address) noexcept {
-  const uint64_t hash = mix(record, address);
+void Ledger::add_site(RecordNumber record, uint64_t place) noexcept {
+  const uint64_t hash = mix(record, place);
   for (size_t probe = 0; probe < kProbes; ++probe) {
     Site& site = sites_[(hash + probe) % kSites];
     uint32_t state = site.state.load(std::memory_order_acquire);
     if (state == kFree &&
         site.state.compare_exchange_strong(state, kBeingFilled, std::memory_order_relaxed)) {
       site.record = record;
-      site.address = address;
+      site.place = place;
       site.samples.store(1, std::memory_order_relaxed);
       site.state.store(kFilled, std::memory_order_release);
       return;
     }
-    if (state == kFilled && site.record == record && site.address == address) {
+    if (state == kFilled && site.record == record && site.place == place) {
       site.samples.fetch_add(1, std::memory_order_relaxed);
       return;
     }

@@ -62,8 +62,8 @@ class Ledger {
     records_[record].counts[static_cast<size_t>(count)].fetch_add(amount,
                                                                   std::memory_order_relaxed);
   }
-  // `address`: where the call returns to; 0: inside runtime libraries only.
-  void add_site(RecordNumber record, uint64_t address) noexcept;
+  // `place`: of call_site().
+  void add_site(RecordNumber record, uint64_t place) noexcept;
 
   // use(const Pair&, RecordNumber, const std::array<uint64_t, kCountCount>&)
   template <typename Use>
@@ -83,12 +83,12 @@ class Ledger {
       use(record.pair, number, counts);
     }
   }
-  // use(RecordNumber, uint64_t address, uint64_t samples)
+  // use(RecordNumber, uint64_t place, uint64_t samples)
   template <typename Use>
   void for_each_site(Use use) const {
     for (const Site& site : sites_)
       if (site.state.load(std::memory_order_acquire) == kFilled)
-        use(site.record, site.address, site.samples.load(std::memory_order_relaxed));
+        use(site.record, site.place, site.samples.load(std::memory_order_relaxed));
   }
 
  private:
@@ -102,7 +102,7 @@ class Ledger {
   struct Site {
     std::atomic<uint32_t> state{kFree};
     RecordNumber record = 0;
-    uint64_t address = 0;
+    uint64_t place = 0;
     std::atomic<uint64_t> samples{0};
   };
   static constexpr size_t kProbes = 32;

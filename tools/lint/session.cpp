@@ -252,20 +252,21 @@ Report Session::make_report() {
   report.signals_not_followed = signals.not_followed();
   report.knows_queues_of_rocr = knows_queues_of_rocr_;
 
-  std::map<RecordNumber, std::map<uint64_t, uint64_t>> sites;
-  ledger.for_each_site([&](RecordNumber record, uint64_t address, uint64_t samples) {
-    sites[record][address] += samples;
+  // By their texts: the interpreter's calls of one line of Python come from several addresses.
+  std::map<RecordNumber, std::map<std::string, uint64_t>> sites;
+  ledger.for_each_site([&](RecordNumber record, uint64_t site, uint64_t samples) {
+    sites[record][describe_site(site)] += samples;
   });
   struct Merged {
     std::array<uint64_t, kCountCount> counts{};
-    std::map<uint64_t, uint64_t> sites;
+    std::map<std::string, uint64_t> sites;
   };
   std::map<Pair, Merged> merged;
   ledger.for_each_record([&](const Pair& pair, RecordNumber number, const auto& counts) {
     Merged& to = merged[number == kOtherPairs ? Pair{~uint64_t{0}, ~uint64_t{0}, 0}
                                               : Pair{pair.before, pair.packet, 0}];
     for (size_t i = 0; i < kCountCount; ++i) to.counts[i] += counts[i];
-    for (const auto& [address, samples] : sites[number]) to.sites[address] += samples;
+    for (const auto& [place, samples] : sites[number]) to.sites[place] += samples;
     if (number == kOtherPairs) report.other_pairs = counts[static_cast<size_t>(Count::packets)];
   });
   for (const auto& [pair, found] : merged) {
@@ -275,8 +276,7 @@ Report Session::make_report() {
     line.counts = found.counts;
     if (pair.packet >= kPacketKinds && pair.packet != ~uint64_t{0})
       line[Count::dispatches] = line[Count::packets];
-    for (const auto& [address, samples] : found.sites)
-      line.sites.push_back({describe_address(address), samples});
+    for (const auto& [place, samples] : found.sites) line.sites.push_back({place, samples});
     std::ranges::stable_sort(line.sites, std::ranges::greater{}, &SiteReport::samples);
     report.pairs.push_back(std::move(line));
   }
