@@ -37,7 +37,8 @@ ENGINE = ["runtime", "memory", "program", "topology", "fences", "completion", "d
 VGPU = ["device", "gfx9", "cp", "kfd", "interpose"]
 VGPU_SHARED = ("aql/printable.hpp", "aql/write_all.hpp", "tools/support/launch/completion.hpp",
                "tools/support/launch/rocm_libraries.hpp", "tools/support/option_text.hpp",
-               "tools/support/preload_target.hpp", "tools/support/rocr_tables.hpp")
+               "tools/support/preload_target.hpp", "tools/support/python_calls.hpp",
+               "tools/support/rocr_tables.hpp")
 QUERY = "tools/vgpu/query.h"
 SOURCES = {".hpp", ".cpp", ".h", ".c", ".inc", ".hip"}
 

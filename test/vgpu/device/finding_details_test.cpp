@@ -139,6 +139,12 @@ TEST_CASE("the place of the host's access is in the sentence, its functions foll
   CHECK(reader["site"][1] ==
         json{{"function", "main"}, {"source", "a.cpp:9"}, {"module", "a.out"}, {"offset", 16}});
   CHECK_FALSE(json::parse(to_json(found, "gfx90a"))["reader"].contains("site"));
+  // Python's have no module.
+  const FindingDetails python = host({{.function = "f.<locals>.<lambda>", .source = "a.py:7"}});
+  CHECK(contains(to_sentence(found, python),
+                 "\n    the host reads in\n        f.<locals>.<lambda> at a.py:7"));
+  CHECK(json::parse(to_json(found, "gfx90a", python))["reader"]["site"][0] ==
+        json{{"function", "f.<locals>.<lambda>"}, {"source", "a.py:7"}});
 }
 
 TEST_CASE("the program's name of the stream or queue is before the number of traces") {

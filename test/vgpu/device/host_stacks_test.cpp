@@ -71,7 +71,7 @@ TEST_CASE("an unknown stack has no frames, a deep one its innermost") {
   CHECK(stacks.frames(0).empty());
   CHECK(stacks.frames(1).empty());
   CHECK(stacks.frames(HostStacks::kStacks + 1).empty());
-  CHECK(stacks.frames(capture_deep(stacks, 100)).size() == HostStacks::kFrames);
+  CHECK(stacks.frames(capture_deep(stacks, 100)).size() == HostStacks::kCodeFrames);
 }
 
 TEST_CASE("more stacks than there is room for are not known, and known ones stay") {

@@ -119,7 +119,7 @@ struct Signal {
 // The host loaded what the page's accesses read.
 struct HostRead {
   uint64_t host_ns = 0;
-  uint64_t site = 0;    // the instruction; 0: not known
+  uint64_t site = 0;    // HostEvent::site; 0: not known
   uint64_t thread = 0;  // any number that tells the host's threads apart
 };
 // The host began to store to the page, with what its accesses write, if any ...

@@ -24,7 +24,7 @@ struct Task {
   uint32_t queue = 0;        // as in traces; unused for the host
   uint64_t position = 0;     // packet index; for SDMA the byte offset in the ring, as in traces
   std::string name;          // kernel, or the engine's operation
-  uint64_t site = 0;         // of the host: the instruction; 0: not known
+  uint64_t site = 0;         // of the host (host/host_events.hpp); 0: not known
   uint64_t thread = 0;       // of the host
   bool barrier = false;      // of the packet, for messages
   FenceScope acquire = FenceScope::none;

@@ -49,7 +49,9 @@ struct HostEvent {
   uint64_t host_ns = 0;
   uint64_t opened_ns = 0;  // `wrote`, `unknown`: the stores happened between these two
   uint64_t closed_ns = 0;
-  uint64_t site = 0;    // `read`, `opened`: the instruction that accessed it; 0: a system call
+  // `read`, `opened`: the instruction that accessed it, with the thread's Python call
+  // (support::code_site()); 0: a system call
+  uint64_t site = 0;
   uint64_t thread = 0;  // `read`, `opened`: any number that tells the host's threads apart
 };
 

@@ -16,6 +16,7 @@
 #include "device/host/host_page_state.hpp"
 #include "device/host/page_changes.hpp"
 #include "device/waits/redirected_step.hpp"
+#include "tools/support/python_calls.hpp"
 
 namespace uptempo::vgpu {
 
@@ -211,6 +212,8 @@ bool HostPages::open_inherited(uintptr_t address, size_t bytes) noexcept {
 }
 
 bool HostPages::fault(uintptr_t address, bool write, ucontext_t& context) noexcept {
+  const uint64_t site = support::code_site(
+      static_cast<uint64_t>(context.uc_mcontext.gregs[REG_RIP]), support::python_calls().own);
   for (;;) {
     const Section section(*this);
     Buffer* const buffer = section.table.from_program(address);
@@ -230,9 +233,7 @@ bool HostPages::fault(uintptr_t address, bool write, ucontext_t& context) noexce
     if (buffer->page[index].state == Page::State::signals)
       return step_over_signal(*buffer, index, address, write, context) ||
              is_accessible(address, write);
-    return record_access(*buffer, index, address, write,
-                         static_cast<uint64_t>(context.uc_mcontext.gregs[REG_RIP])) ||
-           is_accessible(address, write);
+    return record_access(*buffer, index, address, write, site) || is_accessible(address, write);
   }
 }
 

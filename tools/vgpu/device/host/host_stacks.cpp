@@ -25,16 +25,19 @@ _Unwind_Reason_Code add_frame(_Unwind_Context* context, void* argument) {
   // A return address is after the call, perhaps beyond the function's end.
   if (before_instruction == 0) --address;
   unwinding.frames[unwinding.count++] = address;
-  return unwinding.count == HostStacks::kFrames ? _URC_END_OF_STACK : _URC_NO_REASON;
+  return unwinding.count == HostStacks::kCodeFrames ? _URC_END_OF_STACK : _URC_NO_REASON;
 }
 
 }  // namespace
 
-HostStackId HostStacks::capture(const void* innermost) noexcept {
+HostStackId HostStacks::capture(const void* innermost,
+                                const support::PythonStack& python) noexcept {
   Unwinding unwinding;
   unwinding.innermost = reinterpret_cast<uintptr_t>(innermost);
   unwinding.count = 0;
   _Unwind_Backtrace(add_frame, &unwinding);
+  for (const support::PythonCallId call : python.calls())
+    unwinding.frames[unwinding.count++] = kPythonFrame | call;
   if (unwinding.count == 0) return 0;
   const std::span<const uintptr_t> frames(unwinding.frames.data(), unwinding.count);
   uint64_t hash = 0xcbf29ce484222325;  // FNV-1a, by words

@@ -34,6 +34,7 @@ void FindingDetailer::attach(const std::vector<AddressSpace*>& memory_of_gpus) {
 
 void FindingDetailer::created_queue(uint32_t number, GpuAddress read_index) {
   static_assert(offsetof(amd_queue_t, hsa_queue) == 0);
+  support::find_python();  // it may be newer than the device
   const CreatedQueue created{.stack = stacks.capture(),
                              .hsa_queue = read_index - offsetof(amd_queue_t, read_dispatch_id)};
   const std::lock_guard lock(queues_mutex_);

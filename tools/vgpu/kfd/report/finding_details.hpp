@@ -23,13 +23,14 @@
 #include "kfd/report/dwarf_library.hpp"
 #include "kfd/report/host_frames.hpp"
 #include "kfd/report/source_lines.hpp"
+#include "tools/support/python_calls.hpp"
 
 namespace uptempo::vgpu::kfd {
 
 class FindingDetailer {
  public:
-  // Loads libdw if it is installed.
-  FindingDetailer() : frames_(library_) {}
+  // Loads libdw if it is installed, and looks for Python.
+  FindingDetailer() : frames_(library_) { support::find_python(); }
 
   // Call it before the first finding.
   void attach(const std::vector<AddressSpace*>& memory_of_gpus);

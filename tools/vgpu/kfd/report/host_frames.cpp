@@ -7,8 +7,11 @@
 #include <sstream>
 #include <string_view>
 
+#include <uptempo/aql/printable.hpp>
+#include "device/host/host_stacks.hpp"
 #include "kfd/report/hip_entries.hpp"
 #include "kfd/report/host_image.hpp"
+#include "tools/support/python_calls.hpp"
 
 namespace uptempo::vgpu::kfd {
 namespace {
@@ -41,6 +44,14 @@ bool is_of_engine(std::string_view function) {
          (!scope.empty() && scope.front() >= 'A' && scope.front() <= 'Z');
 }
 
+// Files and functions of code that a program has made may have any name.
+fences::HostFrame python_frame(support::PythonCallId id) {
+  const support::PythonCall call = support::python_call(id);
+  return {.function = aql::printable(call.function),
+          .source = aql::printable(call.file) +
+                    (call.line == 0 ? std::string() : ':' + std::to_string(call.line))};
+}
+
 }  // namespace
 
 HostFrames::HostFrames(const DwarfLibrary& library) : library_(library) {}
@@ -48,6 +59,7 @@ HostFrames::~HostFrames() = default;
 
 void HostFrames::read_maps() {
   mapped_.clear();
+  const auto python = reinterpret_cast<uintptr_t>(support::python_code());
   std::ifstream maps("/proc/self/maps");
   for (std::string line; std::getline(maps, line);) {
     unsigned long long begin = 0, end = 0, offset = 0;
@@ -59,6 +71,7 @@ void HostFrames::read_maps() {
         line[static_cast<size_t>(path)] != '/')
       continue;
     mapped_.push_back({begin, end, offset, line.substr(static_cast<size_t>(path))});
+    if (python >= begin && python < end) interpreter_ = mapped_.back().path;
     is_hip_ = is_hip_ || is_hip_library(file_name(mapped_.back().path));
   }
 }
@@ -85,6 +98,10 @@ const HostFrames::Frame& HostFrames::frame(uintptr_t address) {
   Frame& frame = found->second;
   if (!is_new) return frame;
   fences::HostFrame& names = frame.calls.front();
+  if ((address & kPythonFrame) != 0) {
+    names = python_frame(static_cast<support::PythonCallId>(address & ~kPythonFrame));
+    return frame;
+  }
   const Mapped* const mapped = mapping_of(address);
   if (mapped == nullptr) {
     names.offset = address;
@@ -96,6 +113,8 @@ const HostFrames::Frame& HostFrames::frame(uintptr_t address) {
     frame.owner = Owner::device;
   else if (is_of_runtime(names.module))
     frame.owner = Owner::runtime;
+  else if (mapped->path == interpreter_ || support::is_python_library(names.module))
+    frame.owner = Owner::interpreter;
   if (frame.owner == Owner::device) return frame;
   const HostImage& file = image(mapped->path);
   const auto at = file.address_of(names.offset);
@@ -105,7 +124,7 @@ const HostFrames::Frame& HostFrames::frame(uintptr_t address) {
     if (hip_entries_ == nullptr) hip_entries_ = std::make_unique<HipEntries>(file, address - *at);
     names.function = hip_entries_->name_at(address);
   }
-  if (frame.owner != Owner::program || file.dwarf() == nullptr) return frame;
+  if (frame.owner == Owner::runtime || file.dwarf() == nullptr) return frame;
   const auto places = library_.places_at(file.dwarf(), *at);
   if (places.empty()) return frame;
   const fences::HostFrame outermost = names;
@@ -117,20 +136,30 @@ const HostFrames::Frame& HostFrames::frame(uintptr_t address) {
   return frame;
 }
 
-std::vector<fences::HostFrame> HostFrames::place(uintptr_t instruction) {
-  return frame(instruction).calls;
+std::vector<fences::HostFrame> HostFrames::place(uint64_t site) {
+  const Frame& one = frame(support::address_of_site(site));
+  const support::PythonCallId call = support::call_of_site(site);
+  if (call == 0) return one.calls;
+  std::vector<fences::HostFrame> calls;
+  if (one.owner == Owner::program && !one.calls.front().source.empty()) calls = one.calls;
+  calls.push_back(python_frame(call));
+  return calls;
 }
 
 std::vector<fences::HostFrame> HostFrames::frames(std::span<const uintptr_t> stack) {
   std::vector<fences::HostFrame> told;
   const fences::HostFrame* entry = nullptr;  // the runtime's outermost function so far
   size_t of_program = 0;
+  const auto python =
+      std::ranges::find_if(stack, [](uintptr_t address) { return (address & kPythonFrame) != 0; });
+  const std::span<const uintptr_t> code(stack.begin(), python);
   const auto is_complete = [&] {
     return of_program == kMostOfProgram || (of_program != 0 && told.back().function == "main");
   };
-  for (const uintptr_t address : stack) {
+  for (const uintptr_t address : code) {
     const Frame& one = frame(address);
     if (one.owner == Owner::device) continue;
+    if (one.owner == Owner::interpreter && python != stack.end()) break;
     if (one.owner == Owner::runtime) {
       if (of_program != 0) break;  // the program's caller: libc's start, or a callback
       entry = &one.calls.back();
@@ -140,11 +169,14 @@ std::vector<fences::HostFrame> HostFrames::frames(std::span<const uintptr_t> sta
     for (const fences::HostFrame& call : one.calls) {
       told.push_back(call);
       ++of_program;
-      if (is_complete()) return told;
+      if (is_complete()) break;
     }
+    if (is_complete()) break;
   }
-  // A thread of the runtime's own.
+  // A call of Python's, or a thread of the runtime's own.
   if (told.empty() && entry != nullptr) told.push_back(*entry);
+  for (const uintptr_t call : std::span(python, stack.end()))
+    told.push_back(frame(call).calls.front());
   return told;
 }
 
@@ -152,7 +184,7 @@ std::vector<HostFrames::RuntimeCall> HostFrames::runtime_calls(std::span<const u
   std::vector<RuntimeCall> calls;
   for (const uintptr_t address : stack) {
     const Frame& one = frame(address);
-    if (one.owner == Owner::program) break;
+    if (one.owner == Owner::program || one.owner == Owner::interpreter) break;
     if (one.owner == Owner::runtime)
       calls.push_back({.address = address,
                        .function = one.calls.back().function,
@@ -164,10 +196,11 @@ std::vector<HostFrames::RuntimeCall> HostFrames::runtime_calls(std::span<const u
 
 std::optional<fences::Library> HostFrames::library(std::span<const uintptr_t> stack) {
   for (const uintptr_t address : stack) {
+    if ((address & kPythonFrame) != 0) break;
     const Frame& one = frame(address);
     if (one.owner == Owner::runtime && is_hip_library(one.calls.back().module))
       return fences::Library::hip;
-    if (one.owner != Owner::program) continue;
+    if (one.owner == Owner::runtime || one.owner == Owner::device) continue;
     bool of_uptempo = false;
     for (const fences::HostFrame& call : one.calls) {
       const std::string function = fences::short_function(call.function);

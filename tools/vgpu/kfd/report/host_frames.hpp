@@ -1,5 +1,6 @@
 // Names of the program's calls, for findings: functions from the symbol tables of the program and
-// its libraries, source lines from their debug information.
+// its libraries, source lines from their debug information. In place of the interpreter's calls of a
+// Python program, there are the program's.
 //
 // Modules are those of /proc/self/maps, and their files are read, so that no lock of the dynamic
 // loader is taken: the caller is a device thread, and a thread that holds that lock may wait for
@@ -17,6 +18,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -38,13 +40,14 @@ class HostFrames {
   HostFrames& operator=(const HostFrames&) = delete;
 
   // The calls of a stack that tell a programmer most: the runtime's function that the program
-  // called, and at most kMostOfProgram of the program's own functions, innermost first.
+  // called, and at most kMostOfProgram of the program's own functions, innermost first. Then its
+  // Python calls (tools/support/python_calls.hpp).
   static constexpr size_t kMostOfProgram = 6;
   std::vector<fences::HostFrame> frames(std::span<const uintptr_t> stack);
 
-  // The instruction at that address, then the calls of inlined functions that it is part of. Not
-  // empty.
-  std::vector<fences::HostFrame> place(uintptr_t instruction);
+  // The instruction of a site (support::code_site()), then the calls of inlined functions that it is
+  // part of, then the Python call. Not empty. Without debug information, the Python call only.
+  std::vector<fences::HostFrame> place(uint64_t site);
 
   // The runtime's functions between the program's call and the innermost one, outermost first.
   struct RuntimeCall {
@@ -68,13 +71,15 @@ class HostFrames {
     uint64_t offset;
     std::string path;
   };
-  enum class Owner : uint8_t { program, runtime, device };
+  // `interpreter`: of Python, where the stack has its calls; else the program.
+  enum class Owner : uint8_t { program, runtime, device, interpreter };
   struct Frame {
     // Innermost first: inlined functions, then the one that contains the address. Not empty.
     std::vector<fences::HostFrame> calls = std::vector<fences::HostFrame>(1);
     Owner owner = Owner::program;
   };
 
+  // `address`: of code, or a kPythonFrame.
   const Frame& frame(uintptr_t address);
   const Mapped* mapping_of(uintptr_t address);
   void read_maps();
@@ -82,6 +87,7 @@ class HostFrames {
 
   const DwarfLibrary& library_;
   std::vector<Mapped> mapped_;
+  std::string interpreter_;  // its file; empty: not known
   bool is_hip_ = false;
   std::unordered_map<std::string, std::unique_ptr<HostImage>> images_;
   std::unique_ptr<HipEntries> hip_entries_;

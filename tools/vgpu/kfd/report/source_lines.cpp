@@ -271,7 +271,9 @@ void SourceLines::open_now() {
 void SourceLines::take(std::unique_ptr<Impl> impl) {
   impl_ = std::move(impl);
   if (impl_->library.complete()) return;
-  missing_ = "no source lines: libdw.so.1 of elfutils is not installed";
+  missing_ =
+      "no source lines: libdw.so.1 of elfutils is not installed (Debian: libdw1, from 13 on "
+      "libdw1t64; Fedora: elfutils-libs)";
   impl_.reset();
 }
 

@@ -17,6 +17,7 @@ std::string to_json(const HostFrame& frame) {
   add("function", frame.function);
   add("source", frame.source);
   add("module", frame.module);
+  if (frame.offset == 0) return text + '}';  // no code is there
   return text + (text.size() == 1 ? "" : ",") + R"("offset":)" + std::to_string(frame.offset) + '}';
 }
 
