@@ -160,6 +160,7 @@ void DispatchRaces::record(const ObservedAccess& access) {
                         wave.done_global != 0 && wave.done_global == wave.now_global - 1;
   const Stamp stamp = Stamp::of(here.group.number, here.index, wave.now_global, access.instruction,
                                 access.access, reach, releases);
+  if (updates && access.returns && reach == Reach::agent) wave.returned = stamp.clock;
   Ref<const Release> release;
   if (synchronises) release = release_of(here, reach == Reach::agent);
   if (!shape_.stores_name_scope && access.access == Access::write) note_store(here);
@@ -197,8 +198,10 @@ void DispatchRaces::record(const ObservedAccess& access) {
     const size_t before = line->allocated_bytes();
     line->access(
         mask, stamp, [&](const Stamp& earlier) { return here.knows(earlier); },
-        [&](const Stamp& earlier, uint64_t bytes) {
+        [&](const Stamp& earlier, const Stamp& update, uint64_t bytes) {
           if (compatible(earlier, stamp)) return false;
+          // The update has returned what the earlier one has left.
+          if (earlier.is_atomic_update() && wave.has_returned(update)) return true;
           bool may_be_atomic = false;
           if (is_any_store(earlier) || is_any_store(stamp)) {
             const Sync* const sync = lines.sync(begin + lowest(bytes), false);
@@ -306,7 +309,7 @@ void DispatchRaces::record(const ObservedLdsAccess& access) {
         line.access(
             mask, stamp,
             [&](const Stamp& earlier) { return wave.seen.lds[earlier.wave()] >= earlier.clock; },
-            [&](const Stamp& earlier, uint64_t bytes) {
+            [&](const Stamp& earlier, const Stamp&, uint64_t bytes) {
               if (updates && earlier.is_atomic_update()) return false;
               const bool same_values =
                   stores_same_values(earlier, access, access.offset, begin, bytes);

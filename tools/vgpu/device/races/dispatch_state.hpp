@@ -49,6 +49,7 @@ struct DispatchRaces::Wave {
   // agent.
   uint32_t done_global = 0, done_agent = 0, done_lds = 0;
   uint32_t written_back = 0;  // gfx942
+  uint32_t returned = 0;      // of the last atomic update that returns a value
   // It has loaded nothing into L1 since it last invalidated that, or only `loaded_line`.
   bool is_clean = false;
   static constexpr GpuAddress kNoLine = ~GpuAddress{0};
@@ -66,6 +67,11 @@ struct DispatchRaces::Wave {
   // No other line than that of this address may be stale in L1.
   bool is_clean_but_for(GpuAddress address) const noexcept {
     return is_clean && (loaded_line == kNoLine || loaded_line == address / kLineBytes * kLineBytes);
+  }
+
+  // Whether this is the last update that returns a value, and the wave has waited for that.
+  bool has_returned(const Stamp& update) const noexcept {
+    return update.clock != 0 && update.clock == returned && returned <= done_global;
   }
 
   // Ends the present interval. Returns the clock of the accesses until now.
