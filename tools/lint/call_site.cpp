@@ -62,11 +62,9 @@ uint64_t return_address() noexcept {
 }
 
 bool is_of_python(uint64_t address) {
-  Dl_info info{}, python{};
-  if (dladdr(reinterpret_cast<void*>(address - 1), &info) == 0 || info.dli_fname == nullptr)
-    return false;
-  return support::is_python_library(file_name(info.dli_fname)) ||
-         (dladdr(support::python_code(), &python) != 0 && python.dli_fbase == info.dli_fbase);
+  Dl_info info{};
+  return dladdr(reinterpret_cast<void*>(address - 1), &info) != 0 && info.dli_fname != nullptr &&
+         support::is_python_file(file_name(info.dli_fname));
 }
 
 std::string describe_address(uint64_t address) {
@@ -104,8 +102,9 @@ std::string describe_site(uint64_t site) {
   const uint64_t address = support::address_of_site(site);
   const support::PythonCall call = support::python_call(support::call_of_site(site));
   if (call.function.empty()) return describe_address(address);
-  const std::string python = fmt::format("{} at {}:{}", aql::printable(call.function),
-                                         aql::printable(call.file), call.line);
+  std::string python =
+      fmt::format("{} at {}", aql::printable(call.function), aql::printable(call.file));
+  if (call.line != 0) python += fmt::format(":{}", call.line);
   if (address == 0 || is_of_python(address)) return python;
   return fmt::format("{}, called by {}", describe_address(address), python);
 }

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
-#include <mutex>
 #include <optional>
 #include <utility>
 
@@ -67,7 +66,7 @@ constexpr Layout kPython312{.cframe = 56,
 
 // From 3.13 on, _PyRuntime begins with a table of offsets for debuggers, of words of 64 bits: a
 // cookie, the version, whether there is no global interpreter lock, then the offsets. The positions
-// of some in it (struct _Py_DebugOffsets of pycore_runtime.h, and of pycore_debug_offsets.h in 3.14):
+// of some in it (struct _Py_DebugOffsets of pycore_runtime.h, in 3.14 of pycore_debug_offsets.h):
 struct DebugWords {
   size_t current, previous, executable, instruction, owner;
   size_t file, qualified_name, lines, first_line, units;
@@ -76,9 +75,9 @@ struct DebugWords {
 constexpr DebugWords kWords313{23, 29, 30, 31, 33, 35, 37, 38, 39, 43, 45, 65, 66, 68, 69, 70};
 constexpr DebugWords kWords314{26, 32, 33, 34, 36, 40, 42, 43, 44, 48, 51, 75, 76, 78, 79, 80};
 
-// Values of a frame's `owner`. From the last one on, the interpreter or C code owns it, and it is no
+// Values of a frame's `owner`. From the last one on, the interpreter or C code owns it: it is no
 // call of Python.
-enum : uint8_t { kOfThread = 0, kOfGenerator = 1, kOfInterpreter = 3 };
+enum : uint8_t { kOfGenerator = 1, kOfInterpreter = 3 };
 
 struct Interpreter {
   Layout layout{};
@@ -143,10 +142,8 @@ std::optional<Layout> layout_of(uint64_t version) {
 
 constinit Interpreter interpreter;
 // `checked`: a whole stack was what the layout promises.
-enum class State : uint8_t { unknown, refused, found, checked };
+enum class State : uint8_t { unknown, publishing, refused, found, checked };
 constinit std::atomic<State> state{State::unknown};
-
-constinit std::mutex finding;  // guards `interpreter` while `state` is unknown
 
 // --- memory of the interpreter ---
 
@@ -219,14 +216,19 @@ bool get_text(const Objects& objects, uintptr_t object, bool end, Text<kSize>& t
   const Layout& layout = interpreter.layout;
   uint64_t length = 0;
   uint32_t flags = 0;
-  if (!objects.has_type(object, interpreter.text_type) ||
+  uintptr_t type = 0;
+  if (!objects.get(type, object + layout.type) ||
       !objects.get(length, object + layout.text_length) ||
       !objects.get(flags, object + layout.text_state))
     return false;
   // The same bits in all versions.
   const uint64_t width = flags >> 2 & 7;
   const bool is_compact = (flags & 1u << 5) != 0, is_ascii = (flags & 1u << 6) != 0;
-  if (!is_compact || (width != 1 && width != 2 && width != 4)) return false;
+  // Code may have a name of a class of its own, which is laid out otherwise.
+  if (type != interpreter.text_type || !is_compact || (width != 1 && width != 2 && width != 4)) {
+    to.add('?');
+    return true;
+  }
   const uint64_t most = end ? kSize / (is_ascii ? 1 : 4) : kSize;
   const uint64_t first = end && length > most ? length - most : 0;
   const uint64_t count = std::min(length - first, most);
@@ -335,8 +337,8 @@ struct Frame {
   int64_t unit = 0;
 };
 
-// Calls visit(frame) for the thread's frames, innermost first, until it returns false. Returns false
-// if memory is not what the layout promises.
+// Calls visit(frame) for the thread's frames, innermost first, until it returns false. Returns
+// false if memory is not what the layout promises.
 template <typename Visit>
 bool for_each_frame(const Objects& objects, Visit& visit) noexcept {
   constexpr int kMostFrames = 256;
@@ -347,6 +349,8 @@ bool for_each_frame(const Objects& objects, Visit& visit) noexcept {
   uintptr_t address = 0;
   if (!objects.get(address, at + layout.current)) return false;
   for (int i = 0; i < kMostFrames && address != 0; ++i) {
+    // At its end, the interpreter frees the frames of threads that still run.
+    if (interpreter.is_ending() != 0) return true;
     uint8_t owner = 0;
     uintptr_t code = 0, instruction = 0, previous = 0;
     if (!objects.get(owner, address + layout.owner) || !objects.get(code, address + layout.code) ||
@@ -388,7 +392,7 @@ std::optional<PythonCallId> place_of(const Objects& objects, const Frame& frame,
   return place_of(function.view(), file.name, static_cast<uint32_t>(std::max<int64_t>(line, 0)));
 }
 
-// Collects the calls that PythonStack tells of.
+// Collects the calls of a PythonStack.
 class Collector {
  public:
   explicit Collector(const Objects& objects) noexcept : objects_(objects) {}
@@ -403,6 +407,7 @@ class Collector {
       return true;
     }
     if (outermost_.code != 0) add(std::exchange(outermost_, {}));
+    if (!is_sound_) return false;
     add(frame, file);
     if (own_ == 0 && stack_.count != 0) stack_.own = stack_.ids[stack_.count - 1];
     return is_sound_ && ++own_ < PythonStack::kOwn;
@@ -430,7 +435,7 @@ class Collector {
   }
   void add(const Frame& frame, const ShownFile& file) noexcept {
     const auto id = place_of(objects_, frame, file);
-    is_sound_ = id.has_value();
+    is_sound_ = is_sound_ && id.has_value();
     if (id.value_or(0) != 0) stack_.ids[stack_.count++] = *id;
   }
 
@@ -446,8 +451,8 @@ class Collector {
 }  // namespace
 
 void find_python() noexcept {
-  const std::lock_guard lock(finding);
   if (state.load(std::memory_order_relaxed) != State::unknown) return;
+  // Without a lock of ours: a thread in a library's constructor has the loader's.
   const auto* const version = symbol<const unsigned long*>("Py_Version");
   if (version == nullptr) return;  // none, or older than 3.11
   Interpreter found{.this_thread = symbol<void* (*)()>("PyGILState_GetThisThreadState"),
@@ -460,6 +465,9 @@ void find_python() noexcept {
   if (layout) found.layout = *layout;
   const bool is_known = layout && found.this_thread != nullptr && found.is_ending != nullptr &&
                         found.code_type != 0 && found.bytes_type != 0 && found.text_type != 0;
+  State expected = State::unknown;
+  if (!state.compare_exchange_strong(expected, State::publishing, std::memory_order_relaxed))
+    return;
   interpreter = found;
   state.store(is_known ? State::found : State::refused, std::memory_order_release);
 }
@@ -468,8 +476,6 @@ PythonStack python_calls() noexcept {
   // acquire: `interpreter` is complete
   const State before = state.load(std::memory_order_acquire);
   if (before != State::found && before != State::checked) return {};
-  // At its end, the interpreter frees the frames of threads that still run.
-  if (interpreter.is_ending() != 0) return {};
   const Objects objects(before == State::found);
   Collector collector(objects);
   const bool has_frames = for_each_frame(objects, collector);
@@ -489,18 +495,16 @@ PythonCall python_call(PythonCallId id) noexcept {
   return {text.substr(0, place.function_size), text.substr(place.function_size), place.line};
 }
 
-bool is_python_library(std::string_view file) noexcept {
-  constexpr std::array<std::string_view, 4> kNames{"libpython3.", "_ctypes.", "libffi",
+bool is_python_file(std::string_view file) noexcept {
+  constexpr std::array<std::string_view, 5> kNames{"libpython3.", "python3", "_ctypes.", "libffi",
                                                    "_cffi_backend."};
-  return std::ranges::any_of(kNames, [&](std::string_view name) { return file.starts_with(name); });
+  return file == "python" ||
+         std::ranges::any_of(kNames, [&](std::string_view name) { return file.starts_with(name); });
 }
 
-const void* python_code() noexcept {
-  // acquire: `interpreter` is complete
-  const State now = state.load(std::memory_order_acquire);
-  return now == State::unknown || now == State::refused
-             ? nullptr
-             : reinterpret_cast<const void*>(interpreter.this_thread);
+bool knows_python() noexcept {
+  const State now = state.load(std::memory_order_relaxed);
+  return now == State::found || now == State::checked;
 }
 
 }  // namespace uptempo::support

@@ -9,8 +9,11 @@
 // Includes nothing of the tree, because tools/vgpu, a project of its own, uses it, too.
 //
 // Thread safety: any thread. python_calls() and python_call() are async-signal-safe.
-// Cost: without Python, one load. With it, some 0.2 us a call (test/tools/support/python). Memory
-// for kPythonCalls calls, which the system provides when they are first used.
+// Cost: without Python, one load. With it, some 0.2 us a Python frame (test/tools/support/python).
+// Memory for kPythonCalls calls, which the system provides when they are first used.
+//
+// A thread that runs on while the interpreter ends (a daemon) may read a frame that is being freed:
+// the interpreter is asked before each frame, but does not wait.
 #pragma once
 
 #include <array>
@@ -22,7 +25,8 @@
 namespace uptempo::support {
 
 // Looks for an interpreter in the program and its libraries, until one is found. Takes the dynamic
-// loader's lock, so not for signal handlers. One that a plugin keeps to itself (RTLD_LOCAL) is not
+// loader's lock and no other, so not for signal handlers, nor beneath a lock that a library's
+// constructor may wait for. One that a plugin keeps to itself (RTLD_LOCAL) is not
 // found.
 void find_python() noexcept;
 
@@ -56,17 +60,18 @@ PythonCall python_call(PythonCallId id) noexcept;
 // A place in one word, of at most 48 bits of address: an instruction, and the Python call that it
 // belongs to.
 constexpr uint64_t code_site(uint64_t address, PythonCallId call) noexcept {
-  return address | uint64_t{call} << 48;
+  return (address & ~uint64_t{0} >> 16) | uint64_t{call} << 48;
 }
 constexpr uint64_t address_of_site(uint64_t site) noexcept { return site & ~uint64_t{0} >> 16; }
 constexpr PythonCallId call_of_site(uint64_t site) noexcept {
   return static_cast<PythonCallId>(site >> 48);
 }
 
-// Whether this library is part of the interpreter, or calls C in a Python program's name, by its
-// file's name: libpython3.13.so.1.0, _ctypes, libffi, cffi.
-bool is_python_library(std::string_view file) noexcept;
-// An address in the interpreter's code; null: no interpreter is known.
-const void* python_code() noexcept;
+// Whether this file is the interpreter, a part of it, or calls C in a Python program's name, by its
+// name: python3.13, libpython3.13.so.1.0, _ctypes, libffi, cffi. A program that contains an
+// interpreter has functions of its own, too.
+bool is_python_file(std::string_view name) noexcept;
+// Whether an interpreter is known, so that there may be calls.
+bool knows_python() noexcept;
 
 }  // namespace uptempo::support

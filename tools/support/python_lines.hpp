@@ -13,15 +13,17 @@
 
 namespace uptempo::support {
 
-// `table`: co_linetable. `first_line`: co_firstlineno. `unit`: the instruction, in code units of two
-// bytes; below 0: the code has not begun. Returns 0 if the instruction has no line.
+// `table`: co_linetable. `first_line`: co_firstlineno. `unit`: the instruction, in code units of
+// two bytes; below 0: the code has not begun. Returns 0 if the instruction has no line.
 inline int64_t python_line(std::span<const uint8_t> table, int64_t first_line,
                            int64_t unit) noexcept {
   // The forms of an entry that have a line of their own. All others stay on the line.
   constexpr unsigned kOneLine = 10, kNoColumns = 13, kLong = 14, kNone = 15;
   if (unit < 0) return first_line;
   const auto is_begin = [&](size_t at) { return (table[at] & 0x80u) != 0; };
-  int64_t line = first_line, end = 0;  // `end`: of the entry, in code units
+  auto line =
+      static_cast<uint64_t>(first_line);  // unsigned, because a damaged table may overflow it
+  int64_t end = 0;                        // of the entry, in code units
   for (size_t at = 0; at < table.size();) {
     if (!is_begin(at)) return 0;
     const unsigned form = table[at] >> 3u & 15u;
@@ -35,12 +37,12 @@ inline int64_t python_line(std::span<const uint8_t> table, int64_t first_line,
         value |= uint64_t{byte & 63u} << shift;
         if ((byte & 64u) == 0) break;
       }
-      const auto size = static_cast<int64_t>(value >> 1u);
+      const uint64_t size = value >> 1u;
       line += (value & 1u) != 0 ? -size : size;
     } else if (form >= kOneLine && form < kNoColumns) {
       line += form - kOneLine;
     }
-    if (unit < end) return form == kNone ? 0 : line;
+    if (unit < end) return form == kNone ? 0 : static_cast<int64_t>(line);
     while (at < table.size() && !is_begin(at)) ++at;  // the columns
   }
   return 0;

@@ -10,7 +10,7 @@ namespace {
 
 using namespace std::literals;
 
-TEST_CASE("an exported function of HIP tells its place in the table", "[hip]") {
+TEST_CASE("an exported function of HIP has its place in the table", "[hip]") {
   CHECK(place_in_table("\xf3\x0f\x1e\xfa"              // endbr64
                        "\x48\x83\xec\x18"              // sub $0x18,%rsp
                        "\x48\x89\x7c\x24\x08"          // mov %rdi,0x8(%rsp)

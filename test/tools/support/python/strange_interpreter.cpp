@@ -1,5 +1,5 @@
-// A program that says it is an interpreter, and is none that tools know, or not what it says. The
-// argument names the case. There are no calls, and nothing fails. Exit code: 0 if so.
+// Exports CPython's symbols with a version, offsets or memory that python_calls() must refuse. The
+// argument names the case. Exit code: 0 if there are no calls, and nothing failed.
 #include <sys/mman.h>
 
 #include <array>
@@ -76,10 +76,10 @@ int main(int, char** arguments) {
     if (what == "no_frame") memory[7] = reinterpret_cast<uint64_t>(memory.data());  // cframe
   }
   find_python();
-  if ((python_code() != nullptr) != is_known) return 1;
+  if (knows_python() != is_known) return 1;
   for (int i = 0; i < 3; ++i)
     if (python_calls().count != 0) return 2;
   // A thread without frames says nothing of the layout.
   const bool is_without_frames = what == "no_thread" || what == "no_frame";
-  return (python_code() != nullptr) == is_without_frames ? 0 : 3;
+  return knows_python() == is_without_frames ? 0 : 3;
 }

@@ -102,7 +102,8 @@ class Checker {
   void signal(ActorId queue, uint64_t offset, const SignalValue& signal);
 
   // The host, where it is observed (page protection).
-  // `site`: of the event (host/host_events.hpp); 0: not known. `thread`: any number that tells threads apart.
+  // `site`: of the event (host/host_events.hpp); 0: not known. `thread`: another number for each
+  // thread.
   void host_read(GpuAddress address, uint64_t host_ns, const KindOf& kind_of, uint64_t site = 0,
                  uint64_t thread = 0);
   // The host began to store to the page ...

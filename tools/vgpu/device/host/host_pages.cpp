@@ -212,8 +212,6 @@ bool HostPages::open_inherited(uintptr_t address, size_t bytes) noexcept {
 }
 
 bool HostPages::fault(uintptr_t address, bool write, ucontext_t& context) noexcept {
-  const uint64_t site = support::code_site(
-      static_cast<uint64_t>(context.uc_mcontext.gregs[REG_RIP]), support::python_calls().own);
   for (;;) {
     const Section section(*this);
     Buffer* const buffer = section.table.from_program(address);
@@ -227,6 +225,9 @@ bool HostPages::fault(uintptr_t address, bool write, ucontext_t& context) noexce
     const size_t index = (address - buffer->program_begin()) / kPage;
     if (buffer->open_for_good.load(std::memory_order_acquire))
       return buffer->protect(index, 1, kOpen);
+    // Before the lock, which device threads wait for.
+    const uint64_t site = support::code_site(
+        static_cast<uint64_t>(context.uc_mcontext.gregs[REG_RIP]), support::python_calls().own);
     const PageLock lock(buffer->page[index]);
     // If there is nothing to record, another thread has opened the page or the program has
     // protected it. The lock keeps that state during the check.

@@ -21,7 +21,8 @@ _Unwind_Reason_Code add_frame(_Unwind_Context* context, void* argument) {
     if (address != unwinding.innermost) return _URC_NO_REASON;
     unwinding.innermost = 0;
   }
-  if (address == 0) return _URC_END_OF_STACK;  // the caller of a thread's first function
+  // 0: the caller of a thread's first function. The last one of a broken chain may be anything.
+  if (address == 0 || (address & kPythonFrame) != 0) return _URC_END_OF_STACK;
   // A return address is after the call, perhaps beyond the function's end.
   if (before_instruction == 0) --address;
   unwinding.frames[unwinding.count++] = address;

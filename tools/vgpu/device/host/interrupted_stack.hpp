@@ -6,8 +6,8 @@
 // instruction, stack pointer, thread and Python calls.
 //
 // Thread safety: any thread; async-signal-safe like capture().
-// Cost: about 0.1 us, and that of python_calls(), for a stack that is known, otherwise twice that of
-// capture().
+// Cost: about 0.1 us, and that of python_calls(), for a stack that is known, otherwise twice that
+// of capture().
 #pragma once
 
 #include <cstdint>

@@ -3,16 +3,18 @@
 // Since HIP 6.1, an exported function is a short one that jumps to the function in its place of a
 // table, which tools may change (HipDispatchTable of hip/amd_detail/hip_api_trace.hpp). A stack
 // therefore has the function from the table alone. This class finds the table where the library
-// keeps zero-initialised data, by the places that the exported functions read: all of them must hold
-// code of the library, and the first word the table's size.
+// keeps zero-initialised data, by the places that the exported functions read: all of them must
+// hold code of the library, and the first word the table's size.
 //
 // Errors: where there is no such table, or a tool has changed it, no name is found.
-// Thread safety: const.
+// Thread safety: const. name_at() asks the unwinder, which takes the dynamic loader's lock before
+// glibc 2.35.
 #pragma once
 
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 
 #include "kfd/report/host_image.hpp"
 

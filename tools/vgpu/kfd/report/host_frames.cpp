@@ -59,7 +59,6 @@ HostFrames::~HostFrames() = default;
 
 void HostFrames::read_maps() {
   mapped_.clear();
-  const auto python = reinterpret_cast<uintptr_t>(support::python_code());
   std::ifstream maps("/proc/self/maps");
   for (std::string line; std::getline(maps, line);) {
     unsigned long long begin = 0, end = 0, offset = 0;
@@ -71,7 +70,6 @@ void HostFrames::read_maps() {
         line[static_cast<size_t>(path)] != '/')
       continue;
     mapped_.push_back({begin, end, offset, line.substr(static_cast<size_t>(path))});
-    if (python >= begin && python < end) interpreter_ = mapped_.back().path;
     is_hip_ = is_hip_ || is_hip_library(file_name(mapped_.back().path));
   }
 }
@@ -113,7 +111,7 @@ const HostFrames::Frame& HostFrames::frame(uintptr_t address) {
     frame.owner = Owner::device;
   else if (is_of_runtime(names.module))
     frame.owner = Owner::runtime;
-  else if (mapped->path == interpreter_ || support::is_python_library(names.module))
+  else if (support::is_python_file(names.module))
     frame.owner = Owner::interpreter;
   if (frame.owner == Owner::device) return frame;
   const HostImage& file = image(mapped->path);
@@ -176,7 +174,8 @@ std::vector<fences::HostFrame> HostFrames::frames(std::span<const uintptr_t> sta
   // A call of Python's, or a thread of the runtime's own.
   if (told.empty() && entry != nullptr) told.push_back(*entry);
   for (const uintptr_t call : std::span(python, stack.end()))
-    told.push_back(frame(call).calls.front());
+    if (const fences::HostFrame& named = frame(call).calls.front(); !named.function.empty())
+      told.push_back(named);
   return told;
 }
 

@@ -1,6 +1,6 @@
 // Names of the program's calls, for findings: functions from the symbol tables of the program and
-// its libraries, source lines from their debug information. In place of the interpreter's calls of a
-// Python program, there are the program's.
+// its libraries, source lines from their debug information. Of a Python program, there are its own
+// calls in place of the interpreter's.
 //
 // Modules are those of /proc/self/maps, and their files are read, so that no lock of the dynamic
 // loader is taken: the caller is a device thread, and a thread that holds that lock may wait for
@@ -18,7 +18,6 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -45,8 +44,8 @@ class HostFrames {
   static constexpr size_t kMostOfProgram = 6;
   std::vector<fences::HostFrame> frames(std::span<const uintptr_t> stack);
 
-  // The instruction of a site (support::code_site()), then the calls of inlined functions that it is
-  // part of, then the Python call. Not empty. Without debug information, the Python call only.
+  // The instruction of a site (support::code_site()), then the calls of inlined functions that it
+  // is part of, then the Python call. Not empty. Without debug information, the Python call only.
   std::vector<fences::HostFrame> place(uint64_t site);
 
   // The runtime's functions between the program's call and the innermost one, outermost first.
@@ -57,8 +56,8 @@ class HostFrames {
   };
   std::vector<RuntimeCall> runtime_calls(std::span<const uintptr_t> stack);
 
-  // The library that the program called, if the stack tells. Uptempo's functions need their names in
-  // the symbol table.
+  // The library that the program called, if the stack has it. Uptempo's functions need their names
+  // in the symbol table.
   std::optional<fences::Library> library(std::span<const uintptr_t> stack);
 
   // Whether HIP is among the modules that are known so far. The first call reads them.
@@ -87,7 +86,6 @@ class HostFrames {
 
   const DwarfLibrary& library_;
   std::vector<Mapped> mapped_;
-  std::string interpreter_;  // its file; empty: not known
   bool is_hip_ = false;
   std::unordered_map<std::string, std::unique_ptr<HostImage>> images_;
   std::unique_ptr<HipEntries> hip_entries_;
