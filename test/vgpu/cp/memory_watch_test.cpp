@@ -180,6 +180,26 @@ TEST_CASE("a scalar load of narrower data may read beyond the end of its dword",
   CHECK(kernel.take().size() == 1);
 }
 
+TEST_CASE("a scalar load of three elements may be one of four", "[memory_check]") {
+  struct Case {
+    uint64_t allocated;
+    GpuAddress offset;
+    uint32_t bytes;  // of the load, which passes the end of the allocation
+    bool is_found;
+  };
+  // Inside are three dwords; three pairs; two dwords; three at no multiple of 8; five of eight.
+  for (const Case& each : {Case{28, 16, 16, false}, Case{24, 0, 32, false}, Case{28, 20, 16, true},
+                           Case{24, 12, 16, true}, Case{28, 8, 32, true}}) {
+    CAPTURE(each.allocated, each.offset, each.bytes);
+    Dispatch kernel;
+    constexpr GpuAddress kBegin = kBlock + 0x20000;
+    kernel.checker.allocated({.begin = kBegin, .bytes = each.allocated, .reserved_bytes = 8192});
+    kernel.access(Access::write, 4, (1u << each.allocated / 4) - 1, adjacent(kBegin, 4));
+    kernel.scalar(kBegin + each.offset, each.bytes);
+    CHECK(kernel.take().size() == (each.is_found ? 1 : 0));
+  }
+}
+
 TEST_CASE("the runtime's copies read memory without contents", "[memory_check]") {
   Dispatch copy(true);
   copy.access(Access::read, 4, kAll, adjacent(kBlock, 4));
