@@ -27,9 +27,15 @@ in_root() {
   local root=$1 variable
   shift
   local environment=(HOME=/root PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 "TERM=${TERM:-dumb}")
-  for variable in http_proxy https_proxy no_proxy UPTEMPO_STACK_MIRROR; do
+  for variable in http_proxy https_proxy no_proxy UPTEMPO_STACK_MIRROR PIP_INDEX_URL; do
     if [ -n "${!variable-}" ]; then environment+=("$variable=${!variable}"); fi
   done
+  # The certificates with which the host's pip trusts a registry.
+  if [ -e "${PIP_CERT-}" ]; then
+    mkdir -p "$root/etc/ssl"
+    cp -L "$PIP_CERT" "$root/etc/ssl/pip.pem"
+    environment+=(PIP_CERT=/etc/ssl/pip.pem)
+  fi
   # Missing where the host resolves names without it.
   if [ -e /etc/resolv.conf ]; then cp --remove-destination -L /etc/resolv.conf "$root/etc/resolv.conf"; fi
   unshare --mount --propagation private -- bash -euc '

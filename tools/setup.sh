@@ -47,7 +47,8 @@ check_packages=(
 all_packages=(
   'clang-tidy-14|'            # tools/tidy
   abigail-tools               # tools/abi
-  python3-venv                # the Python wheel, and the virtual environment that it is tried in
+  # the Python wheel and test/clients: virtual environments, and headers for Triton
+  'python3.13-venv|python3-venv' 'python3.13-dev|python3-dev'
   lintian debootstrap         # Debian packages, and the root that they are tried in
   'librocsparse0|librocsparse1|'  # 500 more of AMD's compiled kernels, 1.3 GB
   # libFuzzer and sanitizers of the clang above
