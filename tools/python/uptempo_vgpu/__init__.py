@@ -12,9 +12,14 @@ COMMANDS = ("uptempo-vgpu", "uptempo-graphs", "uptempo-lint")
 
 def path(command):
     """The path of one of COMMANDS, as a pathlib.Path. Raises FileNotFoundError if it is not there."""
-    places = [file.locate() for file in importlib.metadata.files("uptempo-vgpu") or () if file.name == command]
-    # `pip install --target` moves files after it has listed them.
-    places.append(pathlib.Path(__file__).parent.parent / "bin" / command)
+    # `pip install --target` puts `bin` beside the package, after it has listed the files elsewhere.
+    places = [pathlib.Path(__file__).parent.parent / "bin" / command]
+    try:
+        files = importlib.metadata.files("uptempo-vgpu") or ()
+    except importlib.metadata.PackageNotFoundError:
+        files = ()
+    # Scripts for the completion of shells have the commands' names, too.
+    places += [file.locate() for file in files if file.name == command and file.parent.name == "bin"]
     for place in places:
         if pathlib.Path(place).is_file():
             return pathlib.Path(place).resolve()
