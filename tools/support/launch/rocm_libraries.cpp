@@ -26,10 +26,18 @@ bool is_there(const fs::path& file) {
   return fs::exists(file, ignored);
 }
 
-// Of Linux on x86-64 (System V ABI), the only host of ROCm.
+// ROCm runs on Linux on x86-64 alone; the System V ABI names the file.
 constexpr const char* kDynamicLinker = "/lib64/ld-linux-x86-64.so.2";
 
-// What ldd(1) prints: "\tNAME => PATH (ADDRESS)", or "\tNAME => not found".
+// Folders of ROCm in which the dynamic linker need not search.
+std::vector<fs::path> rocm_folders() {
+  std::vector<fs::path> folders{"/opt/rocm/lib"};
+  const char* const root = std::getenv("ROCM_PATH");
+  if (root != nullptr && *root != '\0') folders.insert(folders.begin(), fs::path(root) / "lib");
+  return folders;
+}
+
+// The output of ldd(1): "\tNAME => PATH (ADDRESS)", or "\tNAME => not found".
 std::optional<std::string> list_of_libraries(const std::string& file) {
   std::array<int, 2> pipe{};
   if (::pipe2(pipe.data(), O_CLOEXEC) != 0) return std::nullopt;
@@ -40,9 +48,9 @@ std::optional<std::string> list_of_libraries(const std::string& file) {
   const std::string absolute = fs::absolute(file).string();
   const std::array<const char*, 3> words{kDynamicLinker, absolute.c_str(), nullptr};
   std::string trace = "LD_TRACE_LOADED_OBJECTS=1";  // ld.so(8)
-  std::vector<char*> environment;  // libraries that are preloaded need not be listed
-  for (char** each = environ; *each != nullptr; ++each)
-    if (!std::string_view(*each).starts_with("LD_PRELOAD=")) environment.push_back(*each);
+  // With LD_PRELOAD, which may bring the library.
+  std::vector<char*> environment;
+  for (char** each = environ; *each != nullptr; ++each) environment.push_back(*each);
   environment.insert(environment.end(), {trace.data(), nullptr});
   pid_t child = 0;
   const int error = posix_spawn(&child, kDynamicLinker, &actions, nullptr,
@@ -89,9 +97,9 @@ bool is_found_by_name(std::string_view library, const char* cache) {
 }
 
 bool has_rocr() {
-  const char* const root = std::getenv("ROCM_PATH");
-  return is_found_by_name(kRocr) || is_there(fs::path("/opt/rocm/lib") / kRocr) ||
-         (root != nullptr && is_there(fs::path(root) / "lib" / kRocr));
+  return is_found_by_name(kRocr) || std::ranges::any_of(rocm_folders(), [](const fs::path& folder) {
+           return is_there(folder / kRocr);
+         });
 }
 
 std::string missing_rocm(const std::string& file, const std::vector<std::string>& needed) {
@@ -102,9 +110,15 @@ std::string missing_rocm(const std::string& file, const std::vector<std::string>
   // The file may name folders of its own (DT_RUNPATH).
   const std::optional<std::string> list = list_of_libraries(file);
   if (!list) return {};
-  for (const std::string& library : needed)
-    if (may_lack(library) && list->find('\t' + library + " => not found") != std::string::npos)
-      return "needs " + library + ", which this system lacks: install " + rocm_packages(library);
+  for (const std::string& library : needed) {
+    if (!may_lack(library) || list->find('\t' + library + " => not found") == std::string::npos)
+      continue;
+    for (const fs::path& folder : rocm_folders())
+      if (is_there(folder / library))
+        return "needs " + library + ", which is in " + folder.string() +
+               ", where the dynamic linker does not search: add that folder to LD_LIBRARY_PATH";
+    return "needs " + library + ", which this system lacks: install " + rocm_packages(library);
+  }
   return {};
 }
 

@@ -27,7 +27,8 @@ bool is_found_by_name(std::string_view library, const char* cache = "/etc/ld.so.
 bool has_rocr();
 
 // Why the dynamic linker cannot load `file`, which needs the libraries `needed`:
-// "needs libamdhip64.so.6, which this system lacks: install ...", or "" if it lacks none of ROCm's.
+// "needs libamdhip64.so.6, which this system lacks: install ...", or names the folder of ROCm that
+// has it. "" if it lacks none of ROCm's.
 std::string missing_rocm(const std::string& file, const std::vector<std::string>& needed);
 
 }  // namespace uptempo::support

@@ -1,6 +1,7 @@
 #include "tools/support/launch/rocm_libraries.hpp"
 
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 
 #include "test/support/catch.hpp"
@@ -51,8 +52,22 @@ TEST_CASE("only libraries of ROCm that the dynamic linker does not find are miss
   unsetenv("LD_LIBRARY_PATH");
 }
 
-TEST_CASE("libraries that the caller preloads do not count") {
-  setenv("LD_PRELOAD", "libamdhip64.so.999", 1);
-  CHECK(missing_rocm("/bin/true", {"libamdhip64.so.999"}).empty());
+TEST_CASE("a library that the caller preloads is not missing") {
+  setenv("LD_PRELOAD", MISSING_HIP_FOLDER "/libamdhip64.so.999", 1);
+  CHECK(missing_rocm(NEEDS_MISSING_HIP, {"libamdhip64.so.999"}).empty());
   unsetenv("LD_PRELOAD");
+  CHECK_FALSE(missing_rocm(NEEDS_MISSING_HIP, {"libamdhip64.so.999"}).empty());
+}
+
+TEST_CASE("a library in a folder of ROCm that the dynamic linker does not search is named there") {
+  const support::TemporaryDirectory directory;
+  const std::string folder = directory.file("lib");
+  REQUIRE(std::filesystem::create_directory(folder));
+  std::ofstream(folder + "/libamdhip64.so.999") << "a library";
+  setenv("ROCM_PATH", directory.file("").c_str(), 1);
+  const std::string found = missing_rocm(NEEDS_MISSING_HIP, {"libamdhip64.so.999"});
+  unsetenv("ROCM_PATH");
+  CHECK(found == "needs libamdhip64.so.999, which is in " + folder +
+                     ", where the dynamic linker does not search: add that folder to "
+                     "LD_LIBRARY_PATH");
 }
