@@ -38,8 +38,9 @@ TEST_CASE("a system without ROCr is named once, by the launched process, at its 
       without_rocr("$$", {"sh", "-c", "\"$0\" exit 0; \"$0\" exit 3", UPTEMPO_VGPU_PROBE});
   CHECK(launched.exit_code == 3);
   CHECK(launched.err ==
-        "uptempo-vgpu: the program has opened no GPU, and this system has no ROCr: install "
-        "libhsa-runtime64-1 (Debian) or hsa-rocr (AMD's ROCm)\n");
+        "uptempo-vgpu: this process has opened no GPU, and this system has no ROCr; if its "
+        "children have opened none either, install libhsa-runtime64-1 (Debian) or hsa-rocr (AMD's "
+        "ROCm)\n");
   CHECK(without_rocr("$$", {UPTEMPO_VGPU_PROBE, "exit", "3"}).err == launched.err);
   CHECK(without_rocr("1", {UPTEMPO_VGPU_PROBE, "exit", "3"}).err.empty());
 }

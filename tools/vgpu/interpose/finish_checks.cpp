@@ -32,8 +32,8 @@ namespace kfd = uptempo::vgpu::kfd;
 namespace vgpu = uptempo::vgpu::interpose;
 
 constexpr std::string_view kNoRocr =
-    "the program has opened no GPU, and this system has no ROCr: install libhsa-runtime64-1 "
-    "(Debian) or hsa-rocr (AMD's ROCm)";
+    "this process has opened no GPU, and this system has no ROCr; if its children have opened none "
+    "either, install libhsa-runtime64-1 (Debian) or hsa-rocr (AMD's ROCm)";
 static_assert(kNoRocr.ends_with(uptempo::support::kRocrPackages));
 
 // The launcher has found no ROCr on this system. The launched process says so, not its children.
