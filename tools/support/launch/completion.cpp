@@ -44,9 +44,9 @@ FUNCTION() {
         if [[ ${COMP_WORDS[at + 1]} == = ]]; then ((++at)); fi
         if ((at + 1 >= COMP_CWORD)); then
           if [[ $word == = ]]; then word=; fi
+          compopt +o default +o bashdefault 2>/dev/null  # no files
           case $option in
-VALUES            *) compopt +o default +o bashdefault 2>/dev/null ;;
-          esac
+VALUES          esac
           return
         fi
         ((at += 2))
@@ -93,7 +93,8 @@ std::string bash(const std::vector<OptionText>& options) {
       values += "            " + option.name + ") COMPREPLY=($(compgen -W '" +
                 joined(option.choices, " ") + "' -- \"$word\")) ;;\n";
     else if (is_file(option))
-      values += "            " + option.name + ") ;;\n";
+      values +=
+          "            " + option.name + ") compopt -o default -o bashdefault 2>/dev/null ;;\n";
   }
   std::string script(kBash);
   replace_all(script, "WITH_VALUE", joined(with_value, " | "));
