@@ -1,6 +1,6 @@
-# Defines fmt::fmt and zstd::libzstd for the Python wheel, whose programs and libraries must not need
-# these libraries where they are installed: fmt's functions are compiled with their callers, since
-# Debian has no archive of them, and zstd's archive is linked.
+# Defines fmt::fmt, and UPTEMPO_ZSTD_LIBRARY for uptempo_find_zstd(), for the Python wheel, whose
+# programs and libraries must not need these libraries where they are installed: fmt's functions are
+# compiled with their callers, since Debian has no archive of them, and zstd's archive is linked.
 include_guard(GLOBAL)
 
 find_path(UPTEMPO_FMT_DIR NAMES fmt/format.h)        # Debian: libfmt-dev

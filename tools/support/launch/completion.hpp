@@ -11,7 +11,7 @@
 
 namespace uptempo::support {
 
-// What a command says of an option. Entries of one name are ways to use one option.
+// An option as a command declares it. Entries of one name are ways to use one option.
 struct OptionText {
   std::string name;   // "--device"
   std::string value;  // its word in the help text, "TARGET"; empty for a flag

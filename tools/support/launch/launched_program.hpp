@@ -1,7 +1,7 @@
 // Commands that start another program in their own place, with a library of Uptempo in it:
 // `uptempo-graphs [options] -- program`.
 //
-// Errors: UsageError for the program, Unavailable for the library.
+// Errors: UsageError for the program, Unavailable for the library, std::runtime_error of execute().
 // Thread safety: execute() replaces the process; the rest from any thread.
 #pragma once
 
@@ -29,6 +29,7 @@ std::string find_library(const std::string& name, const std::vector<std::filesys
 // Searches PATH as a shell does. Refuses a program into which the dynamic linker preloads nothing.
 std::string find_program(const std::vector<std::string>& program, std::string_view command);
 
+// Throws std::runtime_error if the system cannot run it.
 [[noreturn]] void execute(const std::string& path, const std::vector<std::string>& arguments);
 
 }  // namespace uptempo::support
