@@ -36,6 +36,8 @@ prints "$version" uptempo-vgpu --version
 prints 'uptempo-vgpu' man uptempo-vgpu
 prints "$(cat /src/tools/manual/outputs/saxpy.txt)" uptempo-vgpu -- saxpy/saxpy
 prints '32768 keys sorted by 120 dispatches' uptempo-vgpu -- ./first_batch
+prints 'uptempo-lint: saxpy' uptempo-vgpu -- uptempo-lint -- saxpy/saxpy
+prints 'uptempo-vgpu' cat /usr/share/bash-completion/completions/uptempo-vgpu /usr/share/zsh/vendor-completions/_uptempo-vgpu
 prints 'uptempo-lint: saxpy' env HSA_TOOLS_LIB=libuptempo-lint.so uptempo-vgpu -- saxpy/saxpy
 quietly uptempo-vgpu --check memory,races --error-exitcode 9 -- saxpy/saxpy
 

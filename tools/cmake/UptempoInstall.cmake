@@ -16,6 +16,11 @@
 #                      [LIBS <option>...] [VARIABLES <name>=<value>...])
 #       Installs <file>.pc.
 #
+#   uptempo_completions(<component> <prefix> <target>...)
+#       Makes the scripts by which bash and zsh complete commands, with everything else, and installs
+#       them below the prefix, which is empty or ends with a slash. The commands print them. Call it
+#       once.
+#
 #   uptempo_install_package()
 #       Installs exports, configuration files and pkg-config files. Call it once, at the end of the
 #       top level.
@@ -64,6 +69,26 @@ function(uptempo_pkg_config name)
   file(RELATIVE_PATH to_prefix /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
   configure_file(${UPTEMPO_CMAKE_HELPERS}/uptempo.pc.in ${CMAKE_BINARY_DIR}/${name}.pc @ONLY)
   install(FILES ${CMAKE_BINARY_DIR}/${name}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+endfunction()
+
+function(uptempo_completions component prefix)
+  set(bash bash-completion/completions)  # the folders where the shells look
+  set(zsh zsh/site-functions)
+  set(files "")
+  foreach(command IN LISTS ARGN)
+    get_target_property(name ${command} OUTPUT_NAME)
+    foreach(shell bash zsh)
+      set(file ${CMAKE_CURRENT_BINARY_DIR}/${shell}/${name})
+      if(shell STREQUAL "zsh")
+        set(file ${CMAKE_CURRENT_BINARY_DIR}/${shell}/_${name})
+      endif()
+      file(MAKE_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/${shell})
+      add_custom_command(OUTPUT ${file} COMMAND ${command} --completion ${shell} > ${file} DEPENDS ${command} VERBATIM)
+      install(FILES ${file} DESTINATION ${prefix}${CMAKE_INSTALL_DATADIR}/${${shell}} COMPONENT ${component})
+      list(APPEND files ${file})
+    endforeach()
+  endforeach()
+  add_custom_target(uptempo_completions ALL DEPENDS ${files})
 endfunction()
 
 function(uptempo_install_package)

@@ -26,6 +26,7 @@ License: Expat
 ")
   configure_file(${tree}/CHANGELOG.md ${doc}/changelog COPYONLY)
   if(package STREQUAL "uptempo-tools")
+    file(RENAME ${usr}/share/zsh/site-functions ${usr}/share/zsh/vendor-completions)  # where Debian's zsh looks
     file(WRITE ${usr}/share/lintian/overrides/${package} "# Loaded by its name in HSA_TOOLS_LIB; no program links it.
 uptempo-tools: package-name-doesnt-match-sonames libuptempo-lint
 uptempo-tools: shared-library-lacks-version *libuptempo-lint.so*

@@ -45,7 +45,7 @@ int main(int argc, char** argv) {
   app.option("--device D", device, "auto, hardware or virtual (auto)")
       .one_of({"auto", "hardware", "virtual"});
   std::string settings;
-  app.option("--settings LIST", settings, "Of UPTEMPO_LINT, as format=json,file=lint.json")
+  app.option("--settings LIST", settings, "Settings as in UPTEMPO_LINT: format=json,file=lint.json")
       .check([](const std::string& value) -> std::string {
         try {
           (void)lint::parse_settings(value);
@@ -59,8 +59,10 @@ int main(int argc, char** argv) {
   const support::LaunchArguments arguments(argc, argv);
   return support::run_program(app, arguments.own_count, argv, [&]() -> support::ExitCode {
     const std::string path = support::find_program(arguments.program, app.name());
+    const fs::path installed = fs::path("..") / UPTEMPO_LINT_LIBRARY_FOLDER;
     const std::string library = support::find_library(
-        "libuptempo-lint.so", {"../lib", fs::path("..") / UPTEMPO_LINT_LIBRARY_FOLDER},
+        "libuptempo-lint.so",
+        {installed / "uptempo", installed, "../lib"},  // a wheel's, others', a build's
         "HSA_TOOLS_LIB", " ");
     try {
       (void)vgpu::choose_device(vgpu::parse_device(device), argc, argv);
