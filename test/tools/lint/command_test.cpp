@@ -1,4 +1,5 @@
-// The command uptempo-lint: it starts a program as a user would, with HSA_TOOLS_LIB and UPTEMPO_LINT.
+// The command uptempo-lint: it starts a program as a user would, with HSA_TOOLS_LIB and
+// UPTEMPO_LINT.
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -18,7 +19,7 @@ using uptempo::test::run_command;
 const std::string kVgpuTool =
     std::filesystem::path(UPTEMPO_VGPU_LAUNCHER).parent_path() / "libuptempo-vgpu.hsa-tool.so";
 
-// What the command makes of HSA_TOOLS_LIB, as printenv prints it.
+// HSA_TOOLS_LIB as the command leaves it, printed by printenv.
 std::string tools_under(std::vector<std::string> command, const std::string& present) {
   command.insert(command.end(), {"--", "printenv", "HSA_TOOLS_LIB"});
   const CommandResult result = run_command(command, {.environment = {"HSA_TOOLS_LIB=" + present}});

@@ -98,8 +98,8 @@ Words sorted(Words words) {
   return words;
 }
 
-// The words that bash offers for the last one of a command line, by the program's script, with calls
-// of compopt if asked for. That command works only while bash completes.
+// The words that bash offers for the last one of a command line, by the program's script, with
+// calls of compopt if asked for. That command works only while bash completes.
 Words completions(const Program& program, const Words& words, bool with_calls = false) {
   std::vector<std::string> shell{"bash", "--norc", "-c",
                                  R"(. <("$0" --completion bash)

@@ -1,4 +1,4 @@
-// What findings tell about the program: text, JSON, remedies, and files of suppressions.
+// The program in findings: text, JSON, remedies, and files of suppressions.
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <stdexcept>

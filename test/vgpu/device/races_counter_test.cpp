@@ -1,6 +1,6 @@
 // The race detector (device/races) on a counter that the last workgroup resets by a plain store, as
-// reductions over workgroups do (CUDA's last-block idiom, Kokkos). On gfx942, where a plain store is
-// no atomic one.
+// reductions over workgroups do (CUDA's last-block idiom, Kokkos). On gfx942, where a plain store
+// is no atomic one.
 #include <string>
 #include <vector>
 

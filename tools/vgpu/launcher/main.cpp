@@ -316,7 +316,7 @@ void check_single_modes() {
   } catch (const OptionConflict& conflict) {
     usage(conflict.options);
   } catch (const std::invalid_argument&) {
-    // Of the environment; the library reports it.
+    // One of the environment; the library reports it.
   }
 }
 

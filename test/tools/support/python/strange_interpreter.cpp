@@ -19,7 +19,7 @@ void* thread = nullptr;
 
 }  // namespace
 
-// What the dynamic linker finds of CPython.
+// The names of CPython that the dynamic linker finds.
 extern "C" {
 unsigned long Py_Version = k311;
 std::array<uint64_t, 128> _PyRuntime{};

@@ -137,7 +137,7 @@ class Checker {
     uint64_t specification_only = 0;
     uint64_t repeated = 0;    // findings that the sink did not receive; not counted elsewhere
     uint64_t suppressed = 0;  // by the filter; not counted elsewhere
-    // What was checked. Bytes count once for each dispatch or copy that accesses them.
+    // The accesses checked. Bytes count once for each dispatch or copy that accesses them.
     uint64_t dispatches = 0, copies = 0, bytes = 0;
     // dispatches with accesses that could not be recorded for lack of memory
     uint64_t unrecorded = 0;

@@ -1,4 +1,4 @@
-// What the waves of a dispatch have done to 64 bytes of memory, as far as it can still race.
+// The accesses of a dispatch's waves to 64 bytes of memory, as far as they can still race.
 //
 // Bytes with the same history share a segment. A segment keeps at most kEntries accesses. An access
 // is dropped when a later one covers it: what races with the dropped one also races with the later

@@ -1,4 +1,4 @@
-// What a finding tells about the program: source lines of kernels, calls of the host, allocations,
+// The program in a finding: source lines of kernels, calls of the host, allocations,
 // and a remedy.
 //
 // Thread safety: any thread, but for attach(). of() may run in a Reader's section and takes no lock
