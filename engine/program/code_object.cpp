@@ -265,6 +265,12 @@ CodeObject read_code_object(std::span<const std::byte> elf) {
   return object;
 }
 
+CodeObject read_loaded_code_object(std::span<const std::byte> image) {
+  CodeObject object = read_identity(image);
+  object.elf = std::make_shared<const detail::ElfFile>(detail::read_elf_image(image));
+  return object;
+}
+
 int newest_version_of(unsigned extension_major, unsigned extension_minor) noexcept {
   return std::pair(extension_major, extension_minor) >= std::pair(1u, 6u) ? 6 : 5;
 }

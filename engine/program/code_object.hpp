@@ -97,6 +97,10 @@ std::vector<CodeObjectCandidate> candidates_in(std::span<const std::byte> input)
 // 3 to 6. Cost: linear in the sizes of its tables.
 CodeObject read_code_object(std::span<const std::byte> elf);
 
+// The same for a code object as ROCr has loaded it, from its first address on (elf_file.hpp,
+// read_elf_image()). Throws Error.
+CodeObject read_loaded_code_object(std::span<const std::byte> image);
+
 // Returns the first candidate that `loader` loads, one for a generic target only if no other fits.
 // If there is none, throws an Error that names every candidate and the reason for its rejection.
 CodeObject select_code_object(std::span<const std::byte> input, const Loader& loader);

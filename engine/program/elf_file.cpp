@@ -34,6 +34,25 @@ bool is_inside(uint64_t offset, uint64_t size, uint64_t limit) {
   return offset <= limit && size <= limit - offset;
 }
 
+// Enters the first note with metadata, unless there is one already. Returns false if a note is cut
+// off.
+bool read_notes(std::span<const std::byte> notes,
+                std::optional<std::span<const std::byte>>& metadata) {
+  for (uint64_t at = 0; at < notes.size();) {
+    const auto note = read_at<Elf64_Nhdr>(notes, at);
+    at += sizeof(Elf64_Nhdr);
+    const auto padded = [](uint32_t size) { return (uint64_t{size} + 3) / 4 * 4; };
+    if (!note || !is_inside(at, padded(note->n_namesz) + padded(note->n_descsz), notes.size()))
+      return false;
+    const std::string_view name(reinterpret_cast<const char*>(notes.data() + at), note->n_namesz);
+    at += padded(note->n_namesz);
+    if (note->n_type == kNoteMetadata && name.starts_with("AMDGPU") && !metadata)
+      metadata = notes.subspan(at, note->n_descsz);
+    at += padded(note->n_descsz);
+  }
+  return true;
+}
+
 class Checker {
  public:
   explicit Checker(std::span<const std::byte> bytes) { file_.bytes = bytes; }
@@ -280,25 +299,103 @@ class Checker {
 
   // ROCr searches all notes of a section (amd_elf_image.cpp, getNote).
   void check_notes(const Elf64_Shdr& section) {
-    const std::span<const std::byte> notes = contents(section);
-    for (uint64_t at = 0; at < notes.size();) {
-      const auto note = read_at<Elf64_Nhdr>(notes, at);
-      at += sizeof(Elf64_Nhdr);
-      const auto padded = [](uint32_t size) { return (uint64_t{size} + 3) / 4 * 4; };
-      if (!note || !is_inside(at, padded(note->n_namesz) + padded(note->n_descsz), notes.size()))
-        refuse("section '{}' with a note that is cut off", name_of(section));
-      const std::string_view name(reinterpret_cast<const char*>(notes.data() + at), note->n_namesz);
-      at += padded(note->n_namesz);
-      if (note->n_type == kNoteMetadata && name.starts_with("AMDGPU") && !file_.metadata)
-        file_.metadata = notes.subspan(at, note->n_descsz);
-      at += padded(note->n_descsz);
-    }
+    if (!read_notes(contents(section), file_.metadata))
+      refuse("section '{}' with a note that is cut off", name_of(section));
   }
 
   ElfFile file_;
   Elf64_Ehdr header_{};
   std::vector<Elf64_Shdr> sections_;
   uint64_t memory_bytes_ = 0;  // that ROCr allocates: up to the end of the last segment
+};
+
+template <class... Args>
+[[noreturn]] void refuse_image(fmt::format_string<Args...> found, Args&&... args) {
+  throw Error({.code = ErrorCode::program,
+               .status = HSA_STATUS_ERROR_INVALID_CODE_OBJECT,
+               .call = "code object",
+               .asked = "the tables of a code object that ROCr has loaded",
+               .found = fmt::format(found, std::forward<Args>(args)...),
+               .remedy = "link it with lld, whose first segment has all tables"});
+}
+
+class ImageReader {
+ public:
+  explicit ImageReader(std::span<const std::byte> image) { file_.bytes = image; }
+
+  ElfFile read() && {
+    const auto header = read_at<Elf64_Ehdr>(file_.bytes, 0);
+    if (!header || header->e_phentsize != sizeof(Elf64_Phdr) || header->e_phnum == PN_XNUM ||
+        !is_inside(header->e_phoff, uint64_t{header->e_phnum} * sizeof(Elf64_Phdr),
+                   file_.bytes.size()))
+      refuse_image("{} bytes without program headers", file_.bytes.size());
+    std::optional<Elf64_Phdr> dynamic;
+    for (size_t i = 0; i < header->e_phnum; ++i) {
+      const auto segment =
+          *read_at<Elf64_Phdr>(file_.bytes, header->e_phoff + i * sizeof(Elf64_Phdr));
+      if (segment.p_type == PT_LOAD) add(segment);
+      if (segment.p_type == PT_NOTE && !read_notes(contents(segment, "notes"), file_.metadata))
+        refuse_image("a note that is cut off");
+      if (segment.p_type == PT_DYNAMIC) dynamic = segment;
+    }
+    if (!dynamic) refuse_image("no dynamic segment");
+    read_symbols(contents(*dynamic, "the dynamic segment"));
+    return std::move(file_);
+  }
+
+ private:
+  std::span<const std::byte> bytes(uint64_t address, uint64_t size, std::string_view what) const {
+    if (!is_inside(address, size, file_.bytes.size()))
+      refuse_image("{} at address 0x{:x} of {} bytes of memory", what, address, file_.bytes.size());
+    return file_.bytes.subspan(address, size);
+  }
+
+  std::span<const std::byte> contents(const Elf64_Phdr& segment, std::string_view what) const {
+    return bytes(segment.p_vaddr, segment.p_filesz, what);
+  }
+
+  void add(Elf64_Phdr segment) {
+    (void)contents(segment, "a segment");
+    // Otherwise the image does not begin with the file's header.
+    if (is_first_ && (segment.p_vaddr != 0 || segment.p_offset != 0))
+      refuse_image("a first segment at address 0x{:x}, offset 0x{:x}", segment.p_vaddr,
+                   segment.p_offset);
+    is_first_ = false;
+    segment.p_offset = segment.p_vaddr;
+    if ((segment.p_flags & PF_W) == 0) file_.segments.push_back(segment);
+  }
+
+  // ELF specification, "Dynamic Section" and "Hash Table": the hash table tells the number of
+  // symbols.
+  void read_symbols(std::span<const std::byte> dynamic) {
+    std::optional<uint64_t> symbols, names, names_size, hash;
+    for (uint64_t at = 0;; at += sizeof(Elf64_Dyn)) {
+      const auto entry = read_at<Elf64_Dyn>(dynamic, at);
+      if (!entry || entry->d_tag == DT_NULL) break;
+      if (entry->d_tag == DT_SYMTAB) symbols = entry->d_un.d_ptr;
+      if (entry->d_tag == DT_STRTAB) names = entry->d_un.d_ptr;
+      if (entry->d_tag == DT_STRSZ) names_size = entry->d_un.d_val;
+      if (entry->d_tag == DT_HASH) hash = entry->d_un.d_ptr;
+    }
+    if (!symbols || !names || !names_size || !hash)
+      refuse_image("no dynamic symbols, or no hash table of them");
+    const uint64_t count = *read_at<uint32_t>(bytes(*hash, 8, "the hash table"), 4);
+    const auto table = bytes(*symbols, count * sizeof(Elf64_Sym), "the dynamic symbols");
+    const auto strings = bytes(*names, *names_size, "the names of dynamic symbols");
+    if (strings.empty() || strings.back() != std::byte{0})
+      refuse_image("names of dynamic symbols that do not end with a zero");
+    for (uint64_t at = 0; at < table.size(); at += sizeof(Elf64_Sym)) {
+      const auto symbol = *read_at<Elf64_Sym>(table, at);
+      if (symbol.st_name >= strings.size())
+        refuse_image("symbol {} with a name outside of the names", at / sizeof(Elf64_Sym));
+      if (ELF64_ST_BIND(symbol.st_info) == STB_LOCAL || symbol.st_shndx == SHN_UNDEF) continue;
+      file_.symbols.try_emplace(reinterpret_cast<const char*>(strings.data() + symbol.st_name),
+                                symbol);
+    }
+  }
+
+  ElfFile file_;
+  bool is_first_ = true;
 };
 
 }  // namespace
@@ -317,5 +414,7 @@ std::span<const std::byte> ElfFile::bytes_at(uint64_t address, uint64_t size) co
 }
 
 ElfFile check_elf_file(std::span<const std::byte> file) { return Checker(file).check(); }
+
+ElfFile read_elf_image(std::span<const std::byte> image) { return ImageReader(image).read(); }
 
 }  // namespace uptempo::detail

@@ -6,8 +6,10 @@
 // ROCR-Runtime 5.2.3 and 6.1, amd_elf_image.cpp (tables, strings, notes), amd_hsa_code.cpp
 // (symbols), executable.cpp (segments, symbols, relocations), amd_loader_context.cpp (memory).
 //
+// read_elf_image() reads what ROCr has loaded of such a file, where the section headers are missing.
+//
 // Thread safety: pure functions.
-// Lifetime: all views refer to the file's bytes.
+// Lifetime: all views refer to the bytes that were given.
 #pragma once
 
 #include <elf.h>
@@ -53,5 +55,12 @@ struct ElfFile {
 // Reads a file whose ELF header says that it is an AMDGPU code object of version 3 or newer. Throws
 // Error that names the defect. Cost: linear in the sizes of the tables.
 ElfFile check_elf_file(std::span<const std::byte> file);
+
+// Reads a code object as it is loaded: `image` begins with its ELF header, and the byte at index i
+// is the one at address i. The metadata are those of the PT_NOTE segment, and the symbols those of
+// the dynamic symbol table. Segments that the device may write are left out. The offsets of the
+// others are their addresses, so that bytes_at() reads the image. Throws Error that names the
+// defect, for tables that are not inside of the image, too.
+ElfFile read_elf_image(std::span<const std::byte> image);
 
 }  // namespace uptempo::detail
