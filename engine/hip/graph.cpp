@@ -140,7 +140,8 @@ class GraphState {
     Dispatch& dispatch = find(handle, GraphWork::kernel);
     require_current_device(gpu_);
     naming(dispatch.name, [&] {
-      const auto kernel = kernel_of(parameters.func, dispatch.beside, dispatch.stack);
+      ReadObjects objects;
+      const auto kernel = kernel_of(parameters.func, dispatch.beside, dispatch.stack, objects);
       change(dispatch, kernel, grid_of(parameters), arguments_of(parameters, dispatch.name));
     });
   }
@@ -212,6 +213,7 @@ class GraphState {
       ranges.push_back(target_of(*boxes[i], node.name));
     }
     memory_.pin(ranges);
+    ReadObjects objects;
     for (size_t i = 0; i < steps.size(); ++i) {
       const GraphNode& node = read.nodes[steps[i].vertex];
       naming(node.name, [&] {
@@ -225,7 +227,7 @@ class GraphState {
             options.beside_of_node ? options.beside_of_node(node.handle) : Beside{};
         const PrivateBytes stack =
             options.stack_of_node ? options.stack_of_node(node.handle) : PrivateBytes{};
-        add(node, steps[i].after, beside, stack, kernel_of(parameters.func, beside, stack),
+        add(node, steps[i].after, beside, stack, kernel_of(parameters.func, beside, stack, objects),
             grid_of(parameters), arguments_of(parameters, node.name));
       });
     }
@@ -246,8 +248,9 @@ class GraphState {
                            .node = recorded});
   }
 
-  Kernel<Arguments> kernel_of(void* function, Beside beside, PrivateBytes stack) {
-    return Kernel<Arguments>::of(kernels_.find(function, beside, stack));
+  Kernel<Arguments> kernel_of(void* function, Beside beside, PrivateBytes stack,
+                              ReadObjects& objects) {
+    return Kernel<Arguments>::of(kernels_.find(function, beside, stack, objects));
   }
 
   // The dispatch of a transfer whose ranges memory_ has accepted.

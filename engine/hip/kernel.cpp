@@ -82,20 +82,25 @@ LoadedCode select(std::vector<LoadedCode> found, const std::string& asked, const
 
 }  // namespace
 
+const ReadObjects::Entry& ReadObjects::of(const LoadedCode& code, const std::string& kernel) {
+  const std::pair key(code.executable.handle, code.load_base);
+  if (const auto known = entries_.find(key); known != entries_.end()) return known->second;
+  LoadedObject loaded = read_loaded(code, kernel);
+  ProgramMetadata metadata = program_metadata(loaded.object);
+  return entries_.emplace(key, Entry{std::move(loaded), std::move(metadata)}).first->second;
+}
+
 FoundKernel find_kernel(const std::string& name, const void* function, Beside beside,
-                        PrivateBytes stack, std::string_view call) {
+                        PrivateBytes stack, ReadObjects& objects, std::string_view call) {
   const Agent& agent = current_agent();
   const std::string asked = fmt::format("{} on {}", shown(name), agent.name());
   const LoadedCode code = select(code_with_kernel(agent, name + ".kd"), asked, function, beside);
-  const std::vector<std::byte> elf = read_elf(code, name);
-  const CodeObject object = read_code_object(elf);
-  const ProgramMetadata program = program_metadata(object);
+  const auto& [loaded, program] = objects.of(code, name);
   const auto kernel = std::ranges::find(program.kernels, name, &KernelMetadata::name);
   if (kernel == program.kernels.end())
     refuse(asked, "its code object has no metadata of it", "compile the source again");
-  const CodeIdentity identity(to_string(object.target), elf.size(), content_hash(elf));
-  KernelInfo info =
-      read_kernel(agent, code.executable, object, identity, program, *kernel, stack, call);
+  KernelInfo info = read_kernel(agent, code.executable, loaded.object, loaded.identity, program,
+                                *kernel, stack, call);
   // For errors, which ask ROCr for no names. HIP unloads the kernel without telling.
   uptempo::detail::KernelNames::of_process().add(info.object, info.name, nullptr);
   return {.code = code, .info = std::move(info)};
@@ -123,11 +128,13 @@ std::string kernel_name(hipFunction_t function) {
 }
 
 KernelInfo kernel_info(const void* function, Beside beside, PrivateBytes stack) {
-  return find_kernel(kernel_name(function), function, beside, stack).info;
+  ReadObjects objects;
+  return find_kernel(kernel_name(function), function, beside, stack, objects).info;
 }
 
 KernelInfo kernel_info(hipFunction_t function, Beside beside, PrivateBytes stack) {
-  return find_kernel(kernel_name(function), nullptr, beside, stack).info;
+  ReadObjects objects;
+  return find_kernel(kernel_name(function), nullptr, beside, stack, objects).info;
 }
 
 }  // namespace uptempo::hip

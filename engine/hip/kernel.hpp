@@ -10,8 +10,8 @@
 //
 // The kernel is that of the calling thread's current HIP device (hipSetDevice). HIP loads a
 // __global__ function's code at its first use; kernel() causes that. It then finds the kernel by
-// name in the executables that ROCr holds, and reads its metadata from the code object that HIP
-// has loaded (hsa_ven_amd_loader.h). Executables of Program are not searched.
+// name in the executables that ROCr holds, and reads its metadata from the code object in the GPU's
+// memory (hsa_ven_amd_loader.h). Executables of Program are not searched.
 //
 // Equal names: several loaded code objects may have a kernel of one name, such as one template
 // instance in two shared libraries, or a module that was loaded twice. A __global__ function is
@@ -25,9 +25,10 @@
 // dispatch (program.hpp): those that call the host (printf, assert, malloc), and those with a
 // dynamic stack unless the caller gives its PrivateBytes. hipLimitStackSize is not read.
 //
-// Lifetime: HIP owns the code. The library or module must stay loaded while the Kernel is used,
-// and bytes given to hipModuleLoadData must stay until kernel() has returned. HIP_LAUNCH_BLOCKING
-// and hipLaunchKernel's order do not apply to Uptempo's dispatches.
+// Lifetime: HIP owns the code. The library or module must stay loaded while the Kernel is used. The
+// bytes given to hipModuleLoadData may be freed before kernel(); KernelInfo::code is then unknown,
+// so recordings with the kernel cannot be saved. HIP_LAUNCH_BLOCKING and hipLaunchKernel's order do
+// not apply to Uptempo's dispatches.
 // Thread safety: any thread, but not while another thread unloads a module.
 // Cost: for set-up; each call reads the code object again. Keep the Kernel.
 #pragma once

@@ -8,7 +8,7 @@
 namespace uptempo::hip {
 
 std::shared_ptr<const KernelInfo> KnownKernels::find(void* function, Beside beside,
-                                                     PrivateBytes stack) {
+                                                     PrivateBytes stack, ReadObjects& objects) {
   // HIP's graphs keep either, depending on how a node was made.
   hipFuncAttributes attributes{};
   const bool is_host_function = hipFuncGetAttributes(&attributes, function) == hipSuccess;
@@ -21,8 +21,8 @@ std::shared_ptr<const KernelInfo> KnownKernels::find(void* function, Beside besi
   if (known != known_.end() && known->second.info->name == name &&
       is_loaded(current_agent(), known->second.code, name + ".kd"))
     return known->second.info;
-  FoundKernel found =
-      find_kernel(name, is_host_function ? function : nullptr, beside, stack, "hip::import");
+  FoundKernel found = find_kernel(name, is_host_function ? function : nullptr, beside, stack,
+                                  objects, "hip::import");
   auto info = std::make_shared<const KernelInfo>(std::move(found.info));
   known_.insert_or_assign(key, Known{found.code, info});
   return info;

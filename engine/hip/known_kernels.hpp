@@ -14,6 +14,7 @@
 #include <memory>
 #include <tuple>
 
+#include <uptempo/hip/found_kernel.hpp>
 #include <uptempo/hip/kernel.hpp>
 #include <uptempo/hip/loaded_code.hpp>
 
@@ -22,7 +23,8 @@ namespace uptempo::hip {
 class KnownKernels {
  public:
   // `function`: the host address of a __global__ function, or a hipFunction_t. As kernel_info().
-  std::shared_ptr<const KernelInfo> find(void* function, Beside beside, PrivateBytes stack);
+  std::shared_ptr<const KernelInfo> find(void* function, Beside beside, PrivateBytes stack,
+                                         ReadObjects& objects);
 
  private:
   struct Known {

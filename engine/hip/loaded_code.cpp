@@ -10,6 +10,7 @@
 #include <cstring>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string_view>
 
 #include <uptempo/runtime/error.hpp>
@@ -111,16 +112,6 @@ std::optional<LoadedCode> code_in(hsa_executable_t executable, const Agent& agen
   return {};
 }
 
-[[noreturn]] void refuse_storage(const std::string& kernel, std::string found) {
-  throw Error({.code = ErrorCode::program,
-               .status = HSA_STATUS_ERROR_INVALID_CODE_OBJECT,
-               .call = "hip::kernel",
-               .asked = fmt::format("the code object of kernel '{}'", kernel),
-               .found = std::move(found),
-               .remedy = "keep the bytes that were given to hipModuleLoadData until "
-                         "hip::kernel() has returned, or load them with Program"});
-}
-
 // Reads memory that may not be mapped. Returns false if it is not.
 bool read_own_memory(const std::byte* from, std::vector<std::byte>& to) {
   // RAII for a descriptor that lives for one call.
@@ -141,31 +132,22 @@ bool read_own_memory(const std::byte* from, std::vector<std::byte>& to) {
   return true;
 }
 
-// The first segment that no one writes, as the file has it. It holds notes and symbols, and the
-// loader changes nothing in it.
-struct Segment {
-  uint64_t offset = 0;
-  uint64_t address = 0;  // virtual
-  uint64_t size = 0;     // bytes
-};
-
-Segment first_read_only_segment(const std::vector<std::byte>& elf) {
+// Whether the loaded image has all bytes of the file that the loader and the device leave as they
+// are. The image begins with the file's program headers.
+bool is_loaded_from(std::span<const std::byte> image, std::span<const std::byte> file) {
   Elf64_Ehdr header{};
-  if (elf.size() < sizeof header) return {};
-  std::memcpy(&header, elf.data(), sizeof header);
-  if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_phentsize != sizeof(Elf64_Phdr))
-    return {};
+  std::memcpy(&header, image.data(), sizeof header);
   for (uint64_t i = 0; i < header.e_phnum; ++i) {
-    const uint64_t at = header.e_phoff + i * sizeof(Elf64_Phdr);
-    if (at > elf.size() || elf.size() - at < sizeof(Elf64_Phdr)) return {};
     Elf64_Phdr segment{};
-    std::memcpy(&segment, elf.data() + at, sizeof segment);
+    std::memcpy(&segment, image.data() + header.e_phoff + i * sizeof segment, sizeof segment);
     if (segment.p_type != PT_LOAD || (segment.p_flags & PF_W) != 0) continue;
-    if (segment.p_offset > elf.size() || elf.size() - segment.p_offset < segment.p_filesz)
-      return {};
-    return {segment.p_offset, segment.p_vaddr, segment.p_filesz};
+    if (segment.p_offset > file.size() || file.size() - segment.p_offset < segment.p_filesz)
+      return false;
+    if (!std::ranges::equal(image.subspan(segment.p_vaddr, segment.p_filesz),
+                            file.subspan(segment.p_offset, segment.p_filesz)))
+      return false;
   }
-  return {};
+  return true;
 }
 
 }  // namespace
@@ -194,28 +176,20 @@ bool is_loaded(const Agent& agent, const LoadedCode& code, const std::string& sy
          code_in(code.executable, agent, symbol) == code;
 }
 
-std::vector<std::byte> read_elf(const LoadedCode& code, const std::string& kernel) {
-  if (code.storage == nullptr) refuse_storage(kernel, "it was loaded from a file descriptor");
-  std::vector<std::byte> elf(code.storage_size);
-  if (!read_own_memory(code.storage, elf))
-    refuse_storage(kernel, fmt::format("the {} bytes at {} that it was loaded from are not mapped",
-                                       elf.size(), fmt::ptr(code.storage)));
-  const Segment segment = first_read_only_segment(elf);
-  const uint64_t address = segment.address + static_cast<uint64_t>(code.load_delta);
-  std::vector<std::byte> loaded(segment.size);
-  const bool inside = address >= code.load_base && segment.size <= code.load_size &&
-                      address - code.load_base <= code.load_size - segment.size;
-  if (segment.size != 0 && inside) {
-    // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast, performance-no-int-to-ptr): ROCr
-    // gives the address as a number
-    const auto* const from = reinterpret_cast<const void*>(address);
-    check(hsa_memory_copy(loaded.data(), from, loaded.size()), "hsa_memory_copy", kernel);
-    if (std::equal(loaded.begin(), loaded.end(),
-                   elf.begin() + static_cast<ptrdiff_t>(segment.offset)))
-      return elf;
-  }
-  refuse_storage(kernel, fmt::format("the bytes at {} are no longer those that were loaded",
-                                     fmt::ptr(code.storage)));
+LoadedObject read_loaded(const LoadedCode& code, const std::string& kernel) {
+  LoadedObject loaded{
+      .image = std::vector<std::byte>(code.load_size), .object = {}, .identity = {}};
+  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast, performance-no-int-to-ptr): ROCr
+  // gives the address as a number
+  const auto* const from = reinterpret_cast<const void*>(code.load_base);
+  check(hsa_memory_copy(loaded.image.data(), from, loaded.image.size()), "hsa_memory_copy", kernel);
+  loaded.object = read_loaded_code_object(loaded.image);
+  if (code.storage == nullptr) return loaded;
+  std::vector<std::byte> file(code.storage_size);
+  if (read_own_memory(code.storage, file) && is_loaded_from(loaded.image, file))
+    loaded.identity =
+        CodeIdentity(to_string(loaded.object.target), file.size(), content_hash(file));
+  return loaded;
 }
 
 }  // namespace uptempo::hip

@@ -13,6 +13,8 @@
 #include <string>
 #include <vector>
 
+#include <uptempo/program/code_object.hpp>
+#include <uptempo/program/program.hpp>
 #include <uptempo/runtime/agent.hpp>
 
 namespace uptempo::hip {
@@ -46,8 +48,16 @@ std::vector<LoadedCode> code_with_kernel(const Agent& agent, const std::string& 
 // too.
 bool is_loaded(const Agent& agent, const LoadedCode& code, const std::string& symbol);
 
-// Returns a copy of the ELF file. Throws Error, which names the kernel, if its memory is gone or
-// has changed since it was loaded; no such memory is accessed.
-std::vector<std::byte> read_elf(const LoadedCode& code, const std::string& kernel);
+// A code object as it was loaded. HIP's callers may free the ELF file after its load, so its tables
+// and code are read from the GPU's memory.
+struct LoadedObject {
+  std::vector<std::byte> image;  // that `object` refers to
+  CodeObject object;
+  CodeIdentity identity;  // of the ELF file; unknown if its memory is gone or has changed
+};
+
+// Throws Error, which names the kernel. Cost: copies the code object from the GPU, and reads the
+// ELF file without an access to memory that is gone.
+LoadedObject read_loaded(const LoadedCode& code, const std::string& kernel);
 
 }  // namespace uptempo::hip
