@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -112,6 +113,7 @@ class GraphState {
       : gpu_(queue.agent()),
         grids_(gpu_.properties().compute_units),
         memory_(gpu_),
+        beside_of_function_(options.beside_of_node ? nullptr : options.beside_of_function),
         recording_(std::make_unique<Recording>(queue, options.recording)) {
     require_current_device(gpu_);
     const ReadGraph read = read_graph(graph);
@@ -140,9 +142,12 @@ class GraphState {
     Dispatch& dispatch = find(handle, GraphWork::kernel);
     require_current_device(gpu_);
     naming(dispatch.name, [&] {
+      const Beside beside =
+          beside_of_function_ ? beside_of_function_(parameters.func) : dispatch.beside;
       ReadObjects objects;
-      const auto kernel = kernel_of(parameters.func, dispatch.beside, dispatch.stack, objects);
+      const auto kernel = kernel_of(parameters.func, beside, dispatch.stack, objects);
       change(dispatch, kernel, grid_of(parameters), arguments_of(parameters, dispatch.name));
+      dispatch.beside = beside;
     });
   }
   void set(hipGraphNode_t handle, const hipMemcpy3DParms& parameters) {
@@ -223,8 +228,9 @@ class GraphState {
           return;
         }
         const hipKernelNodeParams parameters = kernel_parameters(node);
-        const Beside beside =
-            options.beside_of_node ? options.beside_of_node(node.handle) : Beside{};
+        const Beside beside = options.beside_of_node ? options.beside_of_node(node.handle)
+                              : beside_of_function_  ? beside_of_function_(parameters.func)
+                                                     : Beside{};
         const PrivateBytes stack =
             options.stack_of_node ? options.stack_of_node(node.handle) : PrivateBytes{};
         add(node, steps[i].after, beside, stack, kernel_of(parameters.func, beside, stack, objects),
@@ -311,6 +317,7 @@ class GraphState {
   const Agent gpu_;
   const detail::TransferGrids grids_;
   GraphMemory memory_;
+  const std::function<Beside(const void*)> beside_of_function_;
   std::unique_ptr<Recording> recording_;
   std::optional<detail::TransferKernels> transfer_kernels_;
   KnownKernels kernels_;

@@ -82,6 +82,9 @@ struct ImportOptions {
   std::function<const hipMemcpy3DParms*(hipGraphNode_t)> copy_of_node{};
   // Asked for each kernel node: selects one of several kernels of one name.
   std::function<Beside(hipGraphNode_t)> beside_of_node{};
+  // The same by the node's function, also of a kernel that Graph::set() gives it. Used without
+  // beside_of_node.
+  std::function<Beside(const void*)> beside_of_function{};
   // Asked for each kernel node: its PrivateBytes, without which a kernel with a dynamic stack is
   // refused.
   std::function<PrivateBytes(hipGraphNode_t)> stack_of_node{};
