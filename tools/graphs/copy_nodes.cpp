@@ -31,6 +31,16 @@ void unknown(hipGraphNode_t node, const char* function) {
       node, std::string("the parameters that ") + function + " gave a node are not read");
 }
 
+// Enters a copy of the driver interface. `given`: the parameters before HIP's call.
+void enter_driver_copy(hipGraphNode_t node, const std::optional<hipMemcpy3DParms>& given,
+                       const char* function) {
+  if (given) {
+    ledger().record(node, *given);
+  } else {
+    ledger().record_unknown(node, std::string(function) + ": " + kUnreadDriverCopy);
+  }
+}
+
 }  // namespace
 
 extern "C" {
@@ -69,10 +79,11 @@ hipError_t hipGraphAddMemcpyNodeFromSymbol(hipGraphNode_t* node, hipGraph_t grap
 }
 
 UPTEMPO_FUNCTION("hipDrvGraphAddMemcpyNode", add_driver_copy, hipGraphNode_t* node,
-                 hipGraph_t graph, const hipGraphNode_t* after, size_t count, const void* copy,
-                 hipCtx_t context) {
+                 hipGraph_t graph, const hipGraphNode_t* after, size_t count,
+                 const HIP_MEMCPY3D* copy, hipCtx_t context) {
+  const auto given = driver_copy(copy);
   return then(UPTEMPO_CALL_AS(add_driver_copy, node, graph, after, count, copy, context),
-              [&] { unknown(*node, "hipDrvGraphAddMemcpyNode"); });
+              [&] { enter_driver_copy(*node, given, "hipDrvGraphAddMemcpyNode"); });
 }
 
 UPTEMPO_FUNCTION("hipGraphAddNode", add_node, hipGraphNode_t* node, hipGraph_t graph,
@@ -110,9 +121,10 @@ hipError_t hipGraphMemcpyNodeSetParamsFromSymbol(hipGraphNode_t node, void* to, 
 }
 
 UPTEMPO_FUNCTION("hipDrvGraphMemcpyNodeSetParams", set_driver_copy, hipGraphNode_t node,
-                 const void* copy) {
+                 const HIP_MEMCPY3D* copy) {
+  const auto given = driver_copy(copy);
   return then(UPTEMPO_CALL_AS(set_driver_copy, node, copy),
-              [&] { unknown(node, "hipDrvGraphMemcpyNodeSetParams"); });
+              [&] { enter_driver_copy(node, given, "hipDrvGraphMemcpyNodeSetParams"); });
 }
 
 UPTEMPO_FUNCTION("hipGraphNodeSetParams", set_node, hipGraphNode_t node, void* parameters) {

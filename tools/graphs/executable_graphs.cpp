@@ -39,15 +39,22 @@ hipError_t after_change(hipError_t status, hipGraphExec_t executable,
   return status;
 }
 
-hipError_t after_symbol(hipError_t status, hipGraphExec_t executable, hipGraphNode_t node,
-                        const std::optional<hipMemcpy3DParms>& copy) noexcept {
+// `unknown`: why there are no parameters.
+hipError_t after_copy(hipError_t status, hipGraphExec_t executable, hipGraphNode_t node,
+                      const std::optional<hipMemcpy3DParms>& copy, const char* unknown) noexcept {
   if (status != hipSuccess) return status;
   if (copy) {
     takeover().set(executable, node, *copy);
   } else {
-    takeover().leave(executable, "HIP did not return the address of a device variable");
+    takeover().leave(executable, unknown);
   }
   return status;
+}
+
+hipError_t after_symbol(hipError_t status, hipGraphExec_t executable, hipGraphNode_t node,
+                        const std::optional<hipMemcpy3DParms>& copy) noexcept {
+  return after_copy(status, executable, node, copy,
+                    "HIP did not return the address of a device variable");
 }
 
 hipError_t launch(hipGraphExec_t executable, hipStream_t stream, hipStream_t real_stream,
@@ -192,17 +199,35 @@ UPTEMPO_FUNCTION("hipGraphExecNodeSetParams", exec_set_node, hipGraphExec_t exec
 }
 
 UPTEMPO_FUNCTION("hipDrvGraphExecMemcpyNodeSetParams", exec_set_driver_copy,
-                 hipGraphExec_t executable, hipGraphNode_t node, const void* copy,
+                 hipGraphExec_t executable, hipGraphNode_t node, const HIP_MEMCPY3D* copy,
                  hipCtx_t context) {
-  return after_change(UPTEMPO_CALL_AS(exec_set_driver_copy, executable, node, copy, context),
-                      executable, "hipDrvGraphExecMemcpyNodeSetParams");
+  const auto given = driver_copy(copy);
+  const hipError_t status = UPTEMPO_CALL_AS(exec_set_driver_copy, executable, node, copy, context);
+  return after_copy(status, executable, node, given, kUnreadDriverCopy);
 }
 
+// HIP's HIP_MEMSET_NODE_PARAMS, which HIP 5 does not have.
+struct DriverFill {
+  void* dst;
+  size_t pitch;
+  unsigned int value;
+  unsigned int element_size;
+  size_t width;
+  size_t height;
+};
 UPTEMPO_FUNCTION("hipDrvGraphExecMemsetNodeSetParams", exec_set_driver_fill,
-                 hipGraphExec_t executable, hipGraphNode_t node, const void* fill,
+                 hipGraphExec_t executable, hipGraphNode_t node, const DriverFill* fill,
                  hipCtx_t context) {
-  return after_change(UPTEMPO_CALL_AS(exec_set_driver_fill, executable, node, fill, context),
-                      executable, "hipDrvGraphExecMemsetNodeSetParams");
+  const hipError_t status = UPTEMPO_CALL_AS(exec_set_driver_fill, executable, node, fill, context);
+  if (status != hipSuccess) return status;
+  hipMemsetParams parameters{};
+  parameters.dst = fill->dst;
+  parameters.elementSize = fill->element_size;
+  parameters.height = fill->height;
+  parameters.pitch = fill->pitch;
+  parameters.value = fill->value;
+  parameters.width = fill->width;
+  return after_change(status, executable, node, parameters);
 }
 
 UPTEMPO_FUNCTION("hipGraphExecExternalSemaphoresSignalNodeSetParams", exec_signals,

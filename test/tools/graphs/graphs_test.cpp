@@ -135,6 +135,20 @@ TEST_CASE("a program that looks functions up by dlsym is taken over") {
   CHECK(under.report.at("unreachable").empty());
 }
 
+TEST_CASE("modules whose bytes are freed, and nodes of the driver interface, are taken over") {
+  const Taken under = taken(MODULES, {"--at-least", "1"});
+  INFO(under.result.err);
+  const std::string alone = plain(MODULES).out;
+  CHECK(under.result.out == alone);
+  // Where HIP has them. It keeps the copy between host memory.
+  const bool has_driver_nodes = contains(alone, "driver");
+  CHECK(under.left("hipDrvGraphAddMemcpyNode: a copy with an array, or without device memory") ==
+        (has_driver_nodes ? 2 : 0));
+  CHECK(under.left() == (has_driver_nodes ? 2 : 0));
+  // module 2, next module 2, driver 2 + 2 + 2
+  CHECK(under.taken("launches") == (has_driver_nodes ? 10 : 4));
+}
+
 TEST_CASE("a program that calls another libamdhip64 gives the same results and is named") {
   const test::TemporaryDirectory directory;
   const std::string copy = directory.file("libamdhip64.so");
