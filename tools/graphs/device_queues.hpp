@@ -27,6 +27,7 @@ class DeviceQueues {
   // The queues of a HIP device. Throws Error.
   static DeviceQueues& of(int device);
 
+  const Agent& agent() const noexcept { return agent_; }
   // A queue for imports, which need one of the device.
   LockedQueue& first();
   // The queue of a stream. Streams share queues in turn. Throws Error.

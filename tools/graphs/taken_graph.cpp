@@ -7,6 +7,7 @@
 
 #include <uptempo/hip/wait.hpp>
 #include "tools/graphs/device_queues.hpp"
+#include "tools/graphs/module_kernels.hpp"
 
 namespace uptempo::graphs {
 namespace {
@@ -42,6 +43,9 @@ void TakenGraph::import(hipGraph_t graph) {
   const std::lock_guard lock(queue.mutex);
   hip::ImportOptions options;
   options.copy_of_node = [&copies](hipGraphNode_t node) { return copies.find(node); };
+  options.beside_of_function = [agent = queues_->agent().handle()](const void* function) {
+    return hip::Beside{ModuleKernels::instance().address(function, agent)};
+  };
   graph_.emplace(hip::import(queue.queue, graph, options));
   shape_ = std::move(shape);
 }

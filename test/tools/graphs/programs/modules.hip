@@ -11,7 +11,7 @@ namespace {
 
 struct Module {
   hipModule_t module = nullptr;
-  hipFunction_t add = nullptr, multiply = nullptr;
+  hipFunction_t add = nullptr, multiply = nullptr, count = nullptr;
 
   Module() {
     std::ifstream file(MODULE, std::ios::binary);
@@ -21,6 +21,7 @@ struct Module {
     bytes = {};
     CHECK_HIP(hipModuleGetFunction(&add, module, "add_to"));
     CHECK_HIP(hipModuleGetFunction(&multiply, module, "multiply_by"));
+    CHECK_HIP(hipModuleGetFunction(&count, module, "count"));
   }
   ~Module() { CHECK_HIP(hipModuleUnload(module)); }
   Module(const Module&) = delete;
@@ -70,6 +71,51 @@ void kernels(const char* section, const Module& module) {
   Sum sum;
   sum.add(words);
   print(section, sum);
+  finish(executable, graph);
+}
+
+hipKernelNodeParams count_params(const Module& module) {
+  static void* no_arguments[1] = {};  // HIP 5.2 refuses null
+  hipKernelNodeParams params{};
+  params.kernelParams = no_arguments;
+  params.func = reinterpret_cast<void*>(module.count);
+  params.gridDim = params.blockDim = dim3(1);
+  return params;
+}
+
+void print_counters(const char* section, const std::vector<const Module*>& modules) {
+  std::printf("%s:", section);
+  for (const Module* module : modules) {
+    void* counter = nullptr;
+    size_t bytes = 0;
+    uint32_t value = 0;
+    CHECK_HIP(hipModuleGetGlobal(&counter, &bytes, module->module, "counter"));
+    CHECK_HIP(hipMemcpy(&value, counter, sizeof value, hipMemcpyDeviceToHost));
+    std::printf(" %u", value);
+  }
+  std::printf("\n");
+}
+
+// Modules with the same kernels, each with a counter of its own: seven nodes in turn, then five. Then
+// the last node gets the kernel of the first module.
+void equal_names() {
+  const Module first, second, third;
+  const std::vector<const Module*> modules{&first, &second, &third};
+  const hipGraph_t graph = new_graph();
+  std::vector<hipGraphNode_t> last;
+  for (uint32_t i = 0; i < 12; ++i) {
+    const hipKernelNodeParams params = count_params(*modules[i % 7 % 3]);
+    hipGraphNode_t node = nullptr;
+    CHECK_HIP(hipGraphAddKernelNode(&node, graph, last.data(), last.size(), &params));
+    last = {node};
+  }
+  const hipGraphExec_t executable = instantiate(graph);
+  run(executable);
+  print_counters("equal names", modules);
+  const hipKernelNodeParams params = count_params(first);
+  CHECK_HIP(hipGraphExecKernelNodeSetParams(executable, last.front(), &params));
+  run(executable);
+  print_counters("equal names, changed", modules);
   finish(executable, graph);
 }
 
@@ -219,6 +265,7 @@ void between_hosts(const Module&) {}
 
 int main() {
   kernels("module", Module{});
+  equal_names();
   const Module module;  // in memory that others may have had
   kernels("next module", module);
   driver(module);
