@@ -4,6 +4,7 @@
 #include <string>
 
 #include <uptempo/hip/api/hip_api.hpp>
+#include "tools/graphs/call_times.hpp"
 #include "tools/graphs/copy_params.hpp"
 #include "tools/graphs/original.hpp"
 #include "tools/graphs/symbol_copies.hpp"
@@ -19,9 +20,17 @@ Takeover& takeover() { return Takeover::instance(); }
 // hipGraphInstantiateFlagDeviceLaunch, which HIP 5 does not have.
 constexpr unsigned long long kDeviceLaunch = 4;
 
-hipError_t after_instantiation(hipError_t status, hipGraphExec_t* executable, hipGraph_t graph,
-                               const char* refusal = "") noexcept {
-  if (status == hipSuccess) takeover().instantiated(*executable, graph, refusal);
+const char* refusal_of(unsigned long long flags) noexcept {
+  return (flags & kDeviceLaunch) != 0 ? "instantiated for launches by the device" : "";
+}
+
+// `real` calls HIP's function. `refusal`: as Takeover::instantiated().
+template <class Real>
+hipError_t instantiate(hipGraphExec_t* executable, hipGraph_t graph, const char* refusal,
+                       Real real) noexcept {
+  const Stopwatch watch;
+  const hipError_t status = real();
+  if (status == hipSuccess) takeover().instantiated(*executable, graph, refusal, watch.read());
   return status;
 }
 
@@ -60,8 +69,9 @@ hipError_t after_symbol(hipError_t status, hipGraphExec_t executable, hipGraphNo
 hipError_t launch(hipGraphExec_t executable, hipStream_t stream, hipStream_t real_stream,
                   hipError_t (*real)(hipGraphExec_t, hipStream_t)) noexcept {
   if (const auto status = takeover().launch(executable, real_stream)) return *status;
+  const Stopwatch watch;
   const hipError_t status = call_original(real, executable, stream);
-  if (status == hipSuccess) takeover().launched_by_hip(executable);
+  if (status == hipSuccess) takeover().launched_by_hip(executable, watch.read());
   return status;
 }
 
@@ -71,28 +81,25 @@ extern "C" {
 
 hipError_t hipGraphInstantiate(hipGraphExec_t* executable, hipGraph_t graph, hipGraphNode_t* node,
                                char* log, size_t log_bytes) {
-  return after_instantiation(
-      UPTEMPO_CALL(hipGraphInstantiate, executable, graph, node, log, log_bytes), executable,
-      graph);
+  return instantiate(executable, graph, "", [&] {
+    return UPTEMPO_CALL(hipGraphInstantiate, executable, graph, node, log, log_bytes);
+  });
 }
 
 hipError_t hipGraphInstantiateWithFlags(hipGraphExec_t* executable, hipGraph_t graph,
                                         unsigned long long flags) {
-  return after_instantiation(
-      UPTEMPO_CALL(hipGraphInstantiateWithFlags, executable, graph, flags), executable, graph,
-      (flags & kDeviceLaunch) != 0 ? "instantiated for launches by the device" : "");
+  return instantiate(executable, graph, refusal_of(flags), [&] {
+    return UPTEMPO_CALL(hipGraphInstantiateWithFlags, executable, graph, flags);
+  });
 }
 
 UPTEMPO_FUNCTION("hipGraphInstantiateWithParams", instantiate_with_params,
                  hipGraphExec_t* executable, hipGraph_t graph, void* parameters) {
   // hipGraphInstantiateParams begin with the flags of hipGraphInstantiateWithFlags.
-  const auto device_launch = [&] {
-    return (*static_cast<const unsigned long long*>(parameters) & kDeviceLaunch) != 0;
-  };
-  const hipError_t status = UPTEMPO_CALL_AS(instantiate_with_params, executable, graph, parameters);
-  if (status != hipSuccess) return status;
-  return after_instantiation(status, executable, graph,
-                             device_launch() ? "instantiated for launches by the device" : "");
+  const auto* const flags = static_cast<const unsigned long long*>(parameters);
+  return instantiate(executable, graph, flags == nullptr ? "" : refusal_of(*flags), [&] {
+    return UPTEMPO_CALL_AS(instantiate_with_params, executable, graph, parameters);
+  });
 }
 
 hipError_t hipGraphLaunch(hipGraphExec_t executable, hipStream_t stream) {

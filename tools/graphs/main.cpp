@@ -47,6 +47,8 @@ int main(int argc, char** argv) {
       .one_of({"auto", "hardware", "virtual"});
   uint32_t at_least = graphs::kDefaultAtLeast;
   app.option("--at-least N", at_least, "Leave graphs with fewer nodes to HIP").show_default();
+  bool times = false;
+  app.flag("--times", times, "Report the CPU time of launches, instantiations and imports");
   std::string json;
   app.option("--json FILE", json, "Also write the report to this file").output_file();
 
@@ -71,6 +73,11 @@ int main(int argc, char** argv) {
     }
     preload(library);
     set(graphs::kAtLeastVariable, std::to_string(at_least));
+    if (times) {
+      set(graphs::kTimesVariable, "1");
+    } else {
+      ::unsetenv(graphs::kTimesVariable);
+    }
     if (json.empty()) {
       ::unsetenv(graphs::kJsonVariable);
     } else {

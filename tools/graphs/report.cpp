@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include <uptempo/aql/whole_file.hpp>
+#include "tools/graphs/call_times.hpp"
 #include "tools/graphs/lookups.hpp"
 #include "tools/graphs/settings.hpp"
 
@@ -101,6 +102,8 @@ std::string Report::text() {
                         counted(updates_, "update"));
   for (const auto& [reason, tally] : left_)
     text += fmt::format("{}: HIP kept {}: {}.\n", kName, amount(tally), reason);
+  for (const std::string& each : CallTimes::instance().sentences())
+    text += fmt::format("{}: {}.\n", kName, each);
   for (const std::string& each : unreachable_) text += fmt::format("{}: {}.\n", kName, each);
   return text;
 }
@@ -115,8 +118,9 @@ std::string Report::json() {
   }
   nlohmann::ordered_json taken = counts(taken_);
   taken["updates"] = updates_.load();
-  const nlohmann::ordered_json document = {
+  nlohmann::ordered_json document = {
       {"taken", taken}, {"left", left}, {"unreachable", unreachable_}};
+  if (CallTimes::wanted()) document["times"] = CallTimes::instance().json();
   return document.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n';
 }
 

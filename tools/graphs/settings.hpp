@@ -7,6 +7,8 @@
 namespace uptempo::graphs {
 
 inline constexpr const char* kAtLeastVariable = "UPTEMPO_GRAPHS_AT_LEAST";
+inline constexpr const char* kTimesVariable =
+    "UPTEMPO_GRAPHS_TIMES";  // measure calls, if it is set
 inline constexpr const char* kJsonVariable = "UPTEMPO_GRAPHS_JSON";
 // The process that the launcher became. Others are its children, which inherit LD_PRELOAD.
 inline constexpr const char* kProcessVariable = "UPTEMPO_GRAPHS_PROCESS";

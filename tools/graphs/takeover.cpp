@@ -10,6 +10,7 @@
 #include <new>
 #include <utility>
 
+#include "tools/graphs/call_times.hpp"
 #include "tools/graphs/capture.hpp"
 #include "tools/graphs/original.hpp"
 #include "tools/graphs/settings.hpp"
@@ -77,8 +78,8 @@ void Takeover::retire(std::unique_ptr<TakenGraph> taken) {
   if (taken != nullptr && !taken->is_idle()) retired_.push_back(std::move(taken));
 }
 
-void Takeover::instantiated(hipGraphExec_t executable, hipGraph_t graph,
-                            const std::string& refusal) noexcept {
+void Takeover::instantiated(hipGraphExec_t executable, hipGraph_t graph, const std::string& refusal,
+                            double microseconds) noexcept {
   try {
     const KeepLastError keep;
     const RelaxedCapture relaxed;
@@ -89,11 +90,14 @@ void Takeover::instantiated(hipGraphExec_t executable, hipGraph_t graph,
       executables_.insert_or_assign(executable, entry);
     }
     entry->nodes = count_of(graph);
+    CallTimes::instance().add(Timed::instantiation, entry->nodes, microseconds);
     if (!refusal.empty()) return give_up(*entry, refusal);
     if (entry->nodes < at_least())
       return give_up(*entry, fmt::format("fewer than {} nodes (--at-least)", at_least()));
     try {
+      const Stopwatch watch;
       entry->taken = std::make_unique<TakenGraph>(graph);
+      CallTimes::instance().add(Timed::import, entry->nodes, watch.read());
       Report::instance().taken().graphs.fetch_add(1, std::memory_order_relaxed);
     } catch (const std::exception& error) {
       give_up(*entry, error.what());
@@ -104,6 +108,7 @@ void Takeover::instantiated(hipGraphExec_t executable, hipGraph_t graph,
 }
 
 std::optional<hipError_t> Takeover::launch(hipGraphExec_t executable, hipStream_t stream) noexcept {
+  const Stopwatch watch;
   try {
     const std::shared_ptr<Executable> entry = find(executable);
     if (entry == nullptr) return std::nullopt;
@@ -119,6 +124,7 @@ std::optional<hipError_t> Takeover::launch(hipGraphExec_t executable, hipStream_
     try {
       entry->taken->launch(stream);
       Report::instance().taken().launched(entry->nodes);
+      CallTimes::instance().add(Timed::launch_by_uptempo, entry->nodes, watch.read());
       return hipSuccess;
     } catch (const NotLaunched& error) {
       give_up(*entry, error.what());
@@ -133,7 +139,7 @@ std::optional<hipError_t> Takeover::launch(hipGraphExec_t executable, hipStream_
   }
 }
 
-void Takeover::launched_by_hip(hipGraphExec_t executable) noexcept {
+void Takeover::launched_by_hip(hipGraphExec_t executable, double microseconds) noexcept {
   try {
     const std::shared_ptr<Executable> entry = find(executable);
     if (entry == nullptr) {
@@ -141,6 +147,7 @@ void Takeover::launched_by_hip(hipGraphExec_t executable) noexcept {
       return;
     }
     const std::lock_guard lock(entry->mutex);
+    CallTimes::instance().add(Timed::launch_by_hip, entry->nodes, microseconds);
     // A taken graph was captured into another one.
     if (entry->left != nullptr) entry->left->launched(entry->nodes);
   } catch (const std::exception&) {

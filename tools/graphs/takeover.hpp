@@ -30,13 +30,14 @@ class Takeover {
   // they end.
   static Takeover& instance();
 
-  // HIP made this executable graph. `refusal`: why it must stay with HIP; empty: import it.
-  void instantiated(hipGraphExec_t executable, hipGraph_t graph,
-                    const std::string& refusal) noexcept;
+  // HIP made this executable graph, in `microseconds` (Stopwatch). `refusal`: why it must stay with
+  // HIP; empty: import it.
+  void instantiated(hipGraphExec_t executable, hipGraph_t graph, const std::string& refusal,
+                    double microseconds) noexcept;
   // Launches the graph. Empty: HIP must launch it.
   std::optional<hipError_t> launch(hipGraphExec_t executable, hipStream_t stream) noexcept;
   // HIP launched it, because launch() returned nothing.
-  void launched_by_hip(hipGraphExec_t executable) noexcept;
+  void launched_by_hip(hipGraphExec_t executable, double microseconds) noexcept;
 
   // HIP changed the parameters of a node.
   template <class Parameters>

@@ -150,6 +150,24 @@ TEST_CASE("modules whose bytes are freed, and nodes of the driver interface, are
   CHECK(under.taken("launches") == (has_driver_nodes ? 14 : 8));
 }
 
+TEST_CASE("the times of launches, instantiations and imports are reported by numbers of nodes") {
+  const Taken under = taken(ENGINE, {"--at-least", "21", "--times"});
+  INFO(under.result.err);
+  CHECK(under.result.out == plain(ENGINE).out);
+  REQUIRE(under.report.at("times").size() == 2);
+  const nlohmann::json& small = under.report.at("times")[0];
+  CHECK(small.at("nodes") == 20);
+  CHECK(small.at("launch_by_hip").at("calls") == 26);
+  CHECK_FALSE(small.contains("launch_by_uptempo"));
+  const nlohmann::json& large = under.report.at("times")[1];
+  CHECK(large.at("nodes") == 38);
+  CHECK(large.at("launch_by_uptempo").at("calls") == 24);
+  CHECK(large.at("launch_by_uptempo").at("microseconds").get<double>() > 0);
+  CHECK(large.at("instantiation").at("calls") == large.at("import").at("calls"));
+  CHECK(contains(under.result.err, "CPU time of a graph of 38 nodes: launched by Uptempo in "));
+  CHECK_FALSE(taken(ENGINE).report.contains("times"));
+}
+
 TEST_CASE("a program that calls another libamdhip64 gives the same results and is named") {
   const test::TemporaryDirectory directory;
   const std::string copy = directory.file("libamdhip64.so");
