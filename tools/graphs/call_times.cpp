@@ -57,8 +57,8 @@ std::vector<std::string> CallTimes::sentences() {
       if (!times[call].empty())
         sentence += fmt::format("{} {} in {:.1f} us ({})", sentence.empty() ? "" : ",",
                                 kWords[call], lower_quartile(times[call]), times[call].size());
-    sentences.push_back(fmt::format("CPU time of a graph of {} node{}:{}", nodes,
-                                    nodes == 1 ? "" : "s", sentence));
+    sentences.push_back(
+        fmt::format("CPU time of a graph of {} node{}:{}", nodes, nodes == 1 ? "" : "s", sentence));
   }
   return sentences;
 }

@@ -80,11 +80,10 @@ TEST_CASE("kernels of equal names are those of their functions, also after a cha
   const Graph made({&first, &second, &first, &first});
   CHECK(contains(error_of<Error>([&] { hip::import(queue, made.graph); }),
                  "2 loaded code objects define it"));
-  hip::Graph graph = hip::import(
-      queue, made.graph,
-      {.beside_of_function = [&](const void* function) {
-        return hip::Beside{counters.at(function)};
-      }});
+  hip::Graph graph =
+      hip::import(queue, made.graph, {.beside_of_function = [&](const void* function) {
+                    return hip::Beside{counters.at(function)};
+                  }});
   graph.replay(queue).wait();
   CHECK(first.launches() == 3);
   CHECK(second.launches() == 1);

@@ -1,4 +1,4 @@
-// What is loaded of a code object, without section headers, against the ELF file that it was loaded
+// The loaded part of a code object, without section headers, against the ELF file that it was loaded
 // from.
 #include <elf.h>
 #include <uptempo/kernels/bitonic_sort.hpp>
@@ -119,7 +119,8 @@ TEST_CASE("a loaded code object has the metadata, symbols and code of its file",
     INFO(processor);
     require_same(elf_for(processor));
   }
-  const CodeObject sort = select_code_object(builtin_kernels::bitonic_sort(), test::target("gfx90a"));
+  const CodeObject sort =
+      select_code_object(builtin_kernels::bitonic_sort(), test::target("gfx90a"));
   require_same({sort.bytes.begin(), sort.bytes.end()});
 }
 

@@ -65,7 +65,8 @@ void kernels(const char* section, const Module& module) {
   const hipGraph_t graph = new_graph();
   std::vector<hipGraphNode_t> last;
   for (uint32_t i = 0; i < 24; ++i)
-    last = {add_kernel(graph, last, i % 3 == 0 ? module.multiply : module.add, words.device, i + 3)};
+    last = {
+        add_kernel(graph, last, i % 3 == 0 ? module.multiply : module.add, words.device, i + 3)};
   const hipGraphExec_t executable = instantiate(graph);
   run(executable);
   Sum sum;
@@ -221,12 +222,12 @@ void driver(const Module& module) {
   CHECK_HIP(hipDrvGraphMemcpyNodeSetParams(upload, &changed));
   const hipGraphExec_t executable = report("driver, changed");
 
-  changed = copy_of(b.device, hipMemoryTypeDevice, a.device, hipMemoryTypeDevice,
-                    [](HIP_MEMCPY3D& copy) {
-                      slices(copy);
-                      copy.dstZ = 2;
-                      copy.Depth = 2;
-                    });
+  changed =
+      copy_of(b.device, hipMemoryTypeDevice, a.device, hipMemoryTypeDevice, [](HIP_MEMCPY3D& copy) {
+        slices(copy);
+        copy.dstZ = 2;
+        copy.Depth = 2;
+      });
   CHECK_HIP(hipDrvGraphExecMemcpyNodeSetParams(executable, across, &changed, g.context));
   const HIP_MEMSET_NODE_PARAMS filled = fill_of(b.device + 520, 0x87654321, 4, 50);
   CHECK_HIP(hipDrvGraphExecMemsetNodeSetParams(executable, fill, &filled, g.context));
