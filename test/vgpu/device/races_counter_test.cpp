@@ -22,7 +22,6 @@ TEST_CASE("a plain store after the wave's own update follows the updates before 
     bool returns, waits;
     Texts expected;
   };
-  // Without the wait, the update has acquired nothing yet: the finding is of another class.
   for (const Case& each : {Case{true, true, {}}, Case{false, true, {"order 1 2"}},
                            Case{true, false, {"release 1 2"}}}) {
     CAPTURE(each.returns, each.waits);
@@ -45,6 +44,19 @@ TEST_CASE("a plain store still races with an update after the wave's own", "[rac
     program.write(0, 0, kFlag, 2);
     if (!store_is_last) program.update(1, 0, kFlag, 1);
     CHECK(program.findings() == Texts{"order 1 2"});
+  }
+}
+
+TEST_CASE("a barrier passes the order on to the other waves of the workgroup", "[races]") {
+  for (const bool has_barrier : {false, true}) {
+    CAPTURE(has_barrier);
+    Program program(2, 2, kStoresNameScope);
+    program.update(0, 0, kFlag, 1);
+    program.update(1, 0, kFlag, 1);
+    program.wait(1, 0);
+    if (has_barrier) program.barrier(1);
+    program.write(1, 1, kFlag, 2);
+    CHECK(program.findings().empty() == has_barrier);
   }
 }
 

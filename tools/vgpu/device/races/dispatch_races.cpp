@@ -200,8 +200,7 @@ void DispatchRaces::record(const ObservedAccess& access) {
         mask, stamp, [&](const Stamp& earlier) { return here.knows(earlier); },
         [&](const Stamp& earlier, const Stamp& update, uint64_t bytes) {
           if (compatible(earlier, stamp)) return false;
-          // The update has returned what the earlier one has left.
-          if (earlier.is_atomic_update() && wave.has_returned(update)) return true;
+          if (earlier.is_atomic_update() && here.follows(update)) return true;
           bool may_be_atomic = false;
           if (is_any_store(earlier) || is_any_store(stamp)) {
             const Sync* const sync = lines.sync(begin + lowest(bytes), false);

@@ -69,11 +69,6 @@ struct DispatchRaces::Wave {
     return is_clean && (loaded_line == kNoLine || loaded_line == address / kLineBytes * kLineBytes);
   }
 
-  // Whether this is the last update that returns a value, and the wave has waited for that.
-  bool has_returned(const Stamp& update) const noexcept {
-    return update.clock != 0 && update.clock == returned && returned <= done_global;
-  }
-
   // Ends the present interval. Returns the clock of the accesses until now.
   uint32_t end_global() noexcept {
     now_global += accessed_global ? 1 : 0;
@@ -151,6 +146,12 @@ struct DispatchRaces::At {
   uint32_t index;  // in the workgroup
 
   uint32_t number() const noexcept { return group.number << Stamp::kWaveBits | index; }
+  // Whether the wave follows that update by its workgroup, which has returned a value: what the
+  // updates before it have left.
+  bool follows(const Stamp& update) const noexcept {
+    if (update.clock == 0 || group.waves[update.wave()].returned != update.clock) return false;
+    return update.wave() == index ? update.clock <= wave.done_global : knows(update);
+  }
   bool knows(const Stamp& earlier) const noexcept {
     if (earlier.group() == group.number)
       return earlier.wave() == index || wave.seen.global[earlier.wave()] >= earlier.clock;

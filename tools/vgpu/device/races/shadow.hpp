@@ -79,10 +79,10 @@ struct Segment {
       if (entries[i] != other.entries[i]) return false;
     return true;
   }
-  // The last atomic update by this wave after entry `i`; clock 0: there is none.
-  Stamp update_after(uint32_t i, uint32_t wave) const noexcept {
+  // The last atomic update by this workgroup after entry `i`; clock 0: there is none.
+  Stamp update_after(uint32_t i, uint32_t group) const noexcept {
     for (uint32_t j = count; j-- > i + 1;)
-      if (entries[j].number() == wave && entries[j].is_atomic_update()) return entries[j];
+      if (entries[j].group() == group && entries[j].is_atomic_update()) return entries[j];
     return {};
   }
   // Appends the access, and drops the entries of `dropped`. If there are too many, it also drops
@@ -106,8 +106,8 @@ class Line {
  public:
   // An access to the bytes of `mask`. `ordered(earlier)`: whether an earlier access happened before
   // it. `race(earlier, update, bytes)` is called for accesses of other waves that are not ordered,
-  // one of the two writing. `update` is the wave's own last atomic update of the bytes, if that
-  // followed `earlier`, else its clock is 0. Returns whether both race, and reports it, or whether
+  // one of the two writing. `update` is the last atomic update of the bytes by its workgroup, if
+  // that followed `earlier`, else its clock is 0. Returns whether both race, and reports it, or whether
   // the update orders them.
   template <class Ordered, class Race>
   void access(uint64_t mask, const Stamp& stamp, Ordered&& ordered, Race&& race) {
@@ -142,7 +142,7 @@ class Line {
       // A repetition of a race that has been reported would not help.
       const bool is_past = earlier.number() == stamp.number() || ordered(earlier) ||
                            ((earlier.writes() || stamp.writes()) &&
-                            race(earlier, segment.update_after(i, stamp.number()), bytes));
+                            race(earlier, segment.update_after(i, stamp.group()), bytes));
       if (is_past && stamp.covers(earlier)) dropped |= 1u << i;
     }
     segment.record(stamp, dropped);
