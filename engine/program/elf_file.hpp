@@ -6,7 +6,8 @@
 // ROCR-Runtime 5.2.3 and 6.1, amd_elf_image.cpp (tables, strings, notes), amd_hsa_code.cpp
 // (symbols), executable.cpp (segments, symbols, relocations), amd_loader_context.cpp (memory).
 //
-// read_elf_image() reads what ROCr has loaded of such a file, where the section headers are missing.
+// read_elf_image() reads what ROCr has loaded of such a file, where the section headers are
+// missing.
 //
 // Thread safety: pure functions.
 // Lifetime: all views refer to the bytes that were given.

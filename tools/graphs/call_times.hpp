@@ -1,8 +1,8 @@
-// CPU time in the calling thread of the calls that make and launch graphs, by the graphs' numbers of
-// nodes. Measured only with the option --times.
+// CPU time in the calling thread of the calls that make and launch graphs, by the graphs' numbers
+// of nodes. Measured only with the option --times.
 //
-// Thread safety: any thread; one lock. Cost of a call: two readings of the thread's clock. Memory: 8
-// bytes a call.
+// Thread safety: any thread; one lock. Cost of a call: two readings of the thread's clock. Memory:
+// 8 bytes a call.
 #pragma once
 
 #include <array>

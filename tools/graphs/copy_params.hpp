@@ -30,8 +30,8 @@ inline hipMemcpy3DParms line(void* to, const void* from, size_t bytes, hipMemcpy
 inline constexpr const char* kUnreadDriverCopy =
     "a copy with an array, or without device memory at an end";
 
-// Parameters of the driver interface. Empty for copies of arrays, and for copies that may be between
-// pageable memory: there HIP 6.4 ignores pitches and positions (GraphDrvMemcpyNode in
+// Parameters of the driver interface. Empty for copies of arrays, and for copies that may be
+// between pageable memory: there HIP 6.4 ignores pitches and positions (GraphDrvMemcpyNode in
 // hip_graph_internal.hpp of ROCm/clr).
 //
 // HIP changes the parameters that it gets: read them before the call. Null is empty.

@@ -1,8 +1,8 @@
 // Where the kernels are that the program gets from modules. HIP does not tell that of a function,
 // and several modules may have a kernel of one name, such as a module that was loaded twice.
 //
-// A function that this library did not see being found is not here. Its kernel is found by name, and
-// its graph stays with HIP if there are several.
+// A function that this library did not see being found is not here. Its kernel is found by name,
+// and its graph stays with HIP if there are several.
 //
 // Thread safety: any thread; one lock. Memory: an entry for each function of a loaded module.
 #pragma once
@@ -19,8 +19,8 @@
 
 namespace uptempo::graphs {
 
-// The executables that ROCr freezes in this thread during its lifetime, except for those of an object
-// that is made meanwhile.
+// The executables that ROCr freezes in this thread during its lifetime, except for those of an
+// object that is made meanwhile.
 class FrozenExecutables {
  public:
   FrozenExecutables() noexcept;

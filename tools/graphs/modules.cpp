@@ -10,7 +10,8 @@ using namespace uptempo::graphs;
 
 namespace {
 
-// Runs `body` and lets no exception out. After one (memory is exhausted), kernels are found by name.
+// Runs `body` and lets no exception out. After one (memory is exhausted), kernels are found by
+// name.
 template <class Body>
 void quietly(Body body) noexcept {
   try {

@@ -1,5 +1,5 @@
-// The loaded part of a code object, without section headers, against the ELF file that it was loaded
-// from.
+// The loaded part of a code object, without section headers, against the ELF file that it was
+// loaded from.
 #include <elf.h>
 #include <uptempo/kernels/bitonic_sort.hpp>
 
