@@ -107,8 +107,8 @@ class Line {
   // An access to the bytes of `mask`. `ordered(earlier)`: whether an earlier access happened before
   // it. `race(earlier, update, bytes)` is called for accesses of other waves that are not ordered,
   // one of the two writing. `update` is the last atomic update of the bytes by its workgroup, if
-  // that followed `earlier`, else its clock is 0. Returns whether both race, and reports it, or whether
-  // the update orders them.
+  // that followed `earlier`, else its clock is 0. Returns whether both race, and reports it, or
+  // whether the update orders them.
   template <class Ordered, class Race>
   void access(uint64_t mask, const Stamp& stamp, Ordered&& ordered, Race&& race) {
     if (mask == first_.mask && more_.empty()) {  // most accesses
