@@ -85,8 +85,8 @@ def check_fences():
 
 
 def check_memory():
-    # HIP 5.2 may return freed memory to ROCr after the next launch. Until then it counts as allocated
-    # (device/memory_check/README.md, "Not modelled").
+    # HIP 5.2 may return freed memory to ROCr after the next launch. Until then it counts as
+    # allocated (device/memory_check/README.md, "Not modelled").
     for _ in range(10):
         notes, found, error = findings("memory", "memory")
         by_class = {one["class"]: one for one in found}
