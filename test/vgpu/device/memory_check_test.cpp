@@ -219,7 +219,7 @@ TEST_CASE("leaks are those of the program, one finding for each place", "[memory
   checked.checker.freed(kBlock + 0x18000, 9);
   checked.allocate(kBlock + 0x1c000, 500, 10);
   checked.checker.hip_freed(kBlock + 0x1c000, checked.checker.before_hip_free(kBlock + 0x1c000),
-                            Checker::HipResult::freed, 11);
+                            Checker::HipResult::freed, 11, [](HostStackId) { return true; });
   checked.checker.report_leaks([](HostStackId stack) {
     return stack == 7 ? std::nullopt : std::optional(std::to_string(stack));
   });

@@ -149,13 +149,47 @@ TEST_CASE("a copy beyond another allocation at the same address is no repetition
   CHECK(checked.checker.repeated() == 2);
 }
 
+bool by_program(HostStackId /*stack*/) { return true; }
+
+TEST_CASE("memory that HIP keeps must not be used any more", "[memory_check]") {
+  using Result = Checker::HipResult;
+  Checked checked;
+  Checker& checker = checked.checker;
+  checked.allocate(kBlock, 1000, 2);
+  const auto judged = [&] { return check(*checker.find(kBlock), kBlock, 4, false); };
+  const auto before = checker.before_hip_free(kBlock);
+  // An address inside it, and memory of HIP's own, such as that of its pools.
+  checker.hip_freed(kBlock + 8, checker.before_hip_free(kBlock + 8), Result::freed, 3, by_program);
+  checker.hip_freed(kBlock, before, Result::freed, 3, [](HostStackId stack) { return stack != 2; });
+  CHECK(judged() == Verdict::fine);
+
+  checker.hip_freed(kBlock, before, Result::freed, 4, by_program);
+  REQUIRE(judged() == Verdict::freed);
+  checker.found({.access = Access::write, .address = kBlock, .bytes = 4}, Verdict::freed);
+  REQUIRE(checked.findings.size() == 1);
+  CHECK(checked.findings[0].what == Class::use_after_free);
+  CHECK(checked.findings[0].buffer->freed == 4);
+  CHECK_FALSE(checker.is_held(kBlock));             // to ROCr and HIP
+  CHECK(checker.find_request(kBlock).has_value());  // it is as before
+
+  // HIP returns it during a later launch, which is no second free.
+  CHECK(checker.freed(kBlock, 5).what == Checker::Freed::What::held);
+  CHECK(checked.findings.size() == 1);
+  CHECK(judged() == Verdict::freed);
+  checker.hip_freed(kBlock, checker.before_hip_free(kBlock), Result::unknown_pointer, 6,
+                    by_program);
+  REQUIRE(checked.findings.size() == 2);
+  CHECK(checked.findings[1].what == Class::double_free);
+  CHECK(checked.findings[1].buffer->freed == 4);
+}
+
 TEST_CASE("HIP refuses memory that is freed again, and that is found", "[memory_check]") {
   using Result = Checker::HipResult;
   Checked checked;
   const auto free_with_hip = [&](bool hip_frees, Result result, HostStackId stack) {
     const auto before = checked.checker.before_hip_free(kBlock);
     if (hip_frees) checked.checker.freed(kBlock, stack);
-    checked.checker.hip_freed(kBlock, before, result, stack);
+    checked.checker.hip_freed(kBlock, before, result, stack, by_program);
   };
   free_with_hip(false, Result::unknown_pointer, 1);  // no allocation
   checked.allocate(kBlock, 1000, 2);
@@ -172,7 +206,7 @@ TEST_CASE("HIP refuses memory that is freed again, and that is found", "[memory_
 
   // An address inside it.
   const auto inside = checked.checker.before_hip_free(kBlock + 8);
-  checked.checker.hip_freed(kBlock + 8, inside, Result::unknown_pointer, 7);
+  checked.checker.hip_freed(kBlock + 8, inside, Result::unknown_pointer, 7, by_program);
   REQUIRE(checked.findings.size() == 2);
   CHECK(checked.findings[1].address == kBlock + 8);
   CHECK(checked.findings[1].buffer->begin == kBlock);
@@ -192,8 +226,8 @@ TEST_CASE("HIP refuses memory that is freed again, and that is found", "[memory_
   const auto first = checked.checker.before_hip_free(kBlock);
   const auto second = checked.checker.before_hip_free(kBlock);
   checked.checker.freed(kBlock, 24);
-  checked.checker.hip_freed(kBlock, second, Result::unknown_pointer, 26);
-  checked.checker.hip_freed(kBlock, first, Result::freed, 24);
+  checked.checker.hip_freed(kBlock, second, Result::unknown_pointer, 26, by_program);
+  checked.checker.hip_freed(kBlock, first, Result::freed, 24, by_program);
   REQUIRE(checked.findings.size() == 3);
   CHECK(checked.findings[2].buffer->freed == 24);
 }
@@ -207,13 +241,13 @@ TEST_CASE("an allocation at the address while HIP frees the former one is no par
   checked.checker.freed(kBlock, 3);
   checked.checker.release_all();
   checked.allocate(kBlock, 500, 4);  // by another thread
-  checked.checker.hip_freed(kBlock, before, Result::freed, 3);
+  checked.checker.hip_freed(kBlock, before, Result::freed, 3, by_program);
   // It can leak, and HIP's refusal concerns the former one.
   checked.checker.report_leaks([](HostStackId) { return std::optional<std::string>("place"); });
   REQUIRE(checked.findings.size() == 1);
   CHECK(checked.findings[0].what == Class::leak);
   CHECK(checked.findings[0].leaked_bytes == 500);
-  checked.checker.hip_freed(kBlock, before, Result::unknown_pointer, 5);
+  checked.checker.hip_freed(kBlock, before, Result::unknown_pointer, 5, by_program);
   CHECK(checked.findings.size() == 1);
 }
 
@@ -223,7 +257,7 @@ TEST_CASE("a reset of the device frees what was allocated before", "[memory_chec
   checked.checker.hip_reset(2);
   checked.allocate(kBlock + 16 * 4096, 500);
   const auto before = checked.checker.before_hip_free(kBlock);
-  checked.checker.hip_freed(kBlock, before, Checker::HipResult::unknown_pointer, 3);
+  checked.checker.hip_freed(kBlock, before, Checker::HipResult::unknown_pointer, 3, by_program);
   REQUIRE(checked.findings.size() == 1);
   CHECK(checked.findings[0].what == Class::double_free);
   checked.checker.report_leaks([](HostStackId) { return std::optional<std::string>("place"); });

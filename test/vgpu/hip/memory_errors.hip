@@ -1,12 +1,12 @@
 // A program with one mistake in its use of memory, which the first argument names.
 //
 //   after, before      a kernel writes beyond the end, or before the begin, of an allocation
-//   freed              a kernel reads memory that was freed, after other memory was allocated
+//   freed, freed_graph a kernel reads memory that was freed, also that of a graph launched before
 //   empty              a kernel reads memory that nothing has stored to
 //   lds_beyond         a kernel reads beyond the dynamic shared memory of its launch
 //   lds_empty          a kernel reads shared memory that no thread has stored to
-//   leak, leak_host    three allocations are not freed, of device or host memory; clean: no mistake
-//   twice, twice_host  an allocation is freed again, of device memory or of host memory
+//   leak, leak_host    three allocations are not freed, of device or host memory
+//   twice, twice_host  an allocation is freed again, of either; clean, pool: no mistake
 #include <cstring>
 #include <string>
 
@@ -62,6 +62,40 @@ int main(int argc, char** argv) {
     add<<<1, 64>>>(old, sum);
     CHECK_HIP(hipDeviceSynchronize());
     release(other);
+  } else if (mistake == "freed_graph") {
+    int* old = allocate(512);
+    CHECK_HIP(hipMemset(old, 0, 512));
+    int* to = sum;
+    void* arguments[] = {&old, &to};
+    hipKernelNodeParams kernel{};
+    kernel.func = reinterpret_cast<void*>(add);
+    kernel.gridDim = dim3(1);
+    kernel.blockDim = dim3(64);
+    kernel.kernelParams = arguments;
+    hipGraph_t graph = nullptr;
+    hipGraphNode_t node = nullptr;
+    hipGraphExec_t launchable = nullptr;
+    CHECK_HIP(hipGraphCreate(&graph, 0));
+    CHECK_HIP(hipGraphAddKernelNode(&node, graph, nullptr, 0, &kernel));
+    CHECK_HIP(hipGraphInstantiate(&launchable, graph, nullptr, nullptr, 0));
+    CHECK_HIP(hipGraphLaunch(launchable, nullptr));
+    CHECK_HIP(hipDeviceSynchronize());
+    release(old);
+    CHECK_HIP(hipGraphLaunch(launchable, nullptr));
+    CHECK_HIP(hipDeviceSynchronize());
+    CHECK_HIP(hipGraphExecDestroy(launchable));
+    CHECK_HIP(hipGraphDestroy(graph));
+  } else if (mistake == "pool") {
+    hipStream_t stream = nullptr;  // HIP 5.2 crashes in hipMallocAsync for the default stream
+    CHECK_HIP(hipStreamCreate(&stream));
+    for (int i = 0; i < 3; ++i) {
+      void* pooled = nullptr;
+      CHECK_HIP(hipMallocAsync(&pooled, 512, stream));
+      CHECK_HIP(hipMemsetAsync(pooled, 0, 512, stream));
+      add<<<1, 64, 0, stream>>>(static_cast<int*>(pooled), sum);
+      release(static_cast<int*>(pooled));
+    }
+    CHECK_HIP(hipStreamDestroy(stream));
   } else if (mistake == "empty") {
     add<<<1, 64>>>(data, sum);
   } else if (mistake == "lds_beyond") {

@@ -115,6 +115,21 @@ TEST_CASE("use after free is found although the size is allocated again", "[memo
   CHECK(calls(found["memory"]["freed_by"], "release"));
 }
 
+TEST_CASE("memory that HIP keeps for a graph is freed for the program", "[memory_check]") {
+  const json found = one(check_hip("freed_graph"));
+  CHECK(found["class"] == "use-after-free");
+  CHECK(found["line"] == "memory_errors.hip:19");
+  CHECK(found["memory"]["bytes"] == 512);
+  CHECK(calls(found["memory"]["freed_by"], "release"));
+}
+
+TEST_CASE("a pool's memory is used again after hipFree", "[memory_check]") {
+  const Checked checked = check_hip("pool");
+  INFO(checked.text);
+  CHECK(checked.status == 0);
+  CHECK(checked.findings.empty());
+}
+
 TEST_CASE("memory freed under a running kernel is found at the free", "[memory_check]") {
   // The kernel stores afterwards.
   const Checked checked = check_hsa("in_use");

@@ -229,7 +229,9 @@ UPTEMPO_VGPU_EXPORT int uptempo_vgpu_hip_free(void* pointer, int (*free_in_hip)(
                       status == 0  ? Result::freed
                       : is_unknown ? Result::unknown_pointer
                                    : Result::other,
-                      process().capture_stack());
+                      process().capture_stack(), [](uptempo::vgpu::HostStackId allocated) {
+                        return process().is_by_program(allocated);
+                      });
   return status;
 }
 

@@ -115,6 +115,9 @@ HostStackId Process::capture_stack() const noexcept {
   return details == nullptr ? 0 : details->stacks.capture();
 }
 void Process::initialises_rocr() const { requests_->check_report.initialises_rocr(); }
+bool Process::is_by_program(HostStackId allocated) const {
+  return requests_->check_report.is_by_program(allocated);
+}
 std::optional<int> Process::finish_checks() {
   if (requests_->host_pages != nullptr) requests_->host_pages->catch_up();
   uint64_t dispatches = 0;

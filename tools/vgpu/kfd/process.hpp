@@ -78,9 +78,11 @@ class Process {
   const fences::Checker* checker() const noexcept;
   // Null if memory is not checked.
   memory_check::Checker* memory_checker() const noexcept;
-  // For --check memory: the calling thread's stack, and where it initialises ROCr.
+  // For --check memory: the calling thread's stack, where it initialises ROCr, and whether calls
+  // that made an allocation made it for the program, not for HIP itself.
   HostStackId capture_stack() const noexcept;
   void initialises_rocr() const;
+  bool is_by_program(HostStackId allocated) const;
   // Null without --inject.
   Injector* injector() const noexcept;
   // Reports rules of --inject that never applied, and with --verbose how often others did.

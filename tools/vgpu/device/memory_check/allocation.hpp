@@ -39,6 +39,7 @@ struct Allocation {
   enum class Kind : uint8_t { program, driver };
   enum class State : uint8_t {
     live,
+    kept,    // freed by the program; HIP still has the memory
     held,    // freed by the program; the memory is in quarantine
     gone,    // freed; the memory may have another use
     divided  // a buffer of the driver in which the program's allocations lie
@@ -60,7 +61,7 @@ struct Allocation {
   std::atomic<HostStackId> allocated{0}, freed{0};
   BufferKind kind_of_memory;
   bool quarantined = true;
-  bool given_up = false;  // the program has freed it, and HIP keeps it
+  bool given_up = false;  // freed with HIP, or by a reset of its device: no leak
 
   uint64_t end() const noexcept {
     return begin.load(std::memory_order_relaxed) + bytes.load(std::memory_order_relaxed);

@@ -42,6 +42,11 @@ Checker::Released released_of(const Allocation& allocation) {
           .watched = allocation.watched.load(std::memory_order_relaxed)};
 }
 
+// The program or HIP has it.
+bool is_with_owner(const Allocation& allocation) noexcept {
+  return state_of(allocation) == State::live || state_of(allocation) == State::kept;
+}
+
 void close(Allocation& allocation, State state) noexcept {
   allocation.state.store(state, std::memory_order_relaxed);
   // release: who sees no accessible bytes sees the state.
@@ -192,7 +197,7 @@ Checker::Freed Checker::freed(GpuAddress begin, HostStackId stack) {
     const std::lock_guard lock(mutex_);
     Allocation* const allocation = allocation_at(begin);
     if (allocation == nullptr) return result;
-    if (state_of(*allocation) != State::live) {
+    if (!is_with_owner(*allocation)) {
       result.what =
           state_of(*allocation) == State::held ? Freed::What::twice : Freed::What::unknown;
       Finding finding{
@@ -200,11 +205,13 @@ Checker::Freed Checker::freed(GpuAddress begin, HostStackId stack) {
       finding.freed_again = stack;
       if (counts_as_new(finding)) findings.push_back(std::move(finding));
     } else {
-      allocation->freed.store(stack, std::memory_order_relaxed);
+      // What HIP has kept, the program has freed before.
+      const bool is_live = state_of(*allocation) == State::live;
+      if (is_live) allocation->freed.store(stack, std::memory_order_relaxed);
       close(*allocation, State::held);
       for (const Running& running : running_) {
         const std::optional<Argument> use = running.use_of(*allocation);
-        if (!use) continue;
+        if (!use || !is_live) continue;
         Finding finding{.what = Class::freed_in_use,
                         .packet = running.packet,
                         .address = begin,
@@ -249,26 +256,46 @@ Checker::HipFree Checker::before_hip_free(GpuAddress address) const {
 }
 
 void Checker::hip_freed(GpuAddress address, const HipFree& before, HipResult result,
-                        HostStackId stack) {
+                        HostStackId stack, const std::function<bool(HostStackId)>& is_by_program) {
+  if (result == HipResult::freed) hip_keeps(address, before.number, stack, is_by_program);
+  if (result != HipResult::unknown_pointer) return;
   Finding finding{.what = Class::double_free, .address = address, .buffer = before.freed};
   {
     const std::lock_guard lock(mutex_);
-    Allocation* allocation = allocation_with(address);
-    if (allocation != nullptr && allocation->number != before.number) allocation = nullptr;
-    const bool is_live = allocation != nullptr && state_of(*allocation) == State::live;
-    if (result == HipResult::freed && is_live) {
-      allocation->given_up = true;
-      allocation->freed.store(stack, std::memory_order_relaxed);
-    }
-    if (result != HipResult::unknown_pointer) return;
+    const Allocation* const allocation = allocation_with(address);
     // Another thread has freed it meanwhile.
-    if (!finding.buffer && allocation != nullptr && (!is_live || allocation->given_up))
+    if (!finding.buffer && allocation != nullptr && allocation->number == before.number &&
+        (state_of(*allocation) != State::live || allocation->given_up))
       finding.buffer = described(*allocation);
     if (!finding.buffer) return;
     finding.freed_again = stack;
     if (!counts_as_new(finding)) return;
   }
   report_(finding);
+}
+
+// HIP has freed the memory, and may not have returned it to ROCr.
+void Checker::hip_keeps(GpuAddress address, uint64_t number, HostStackId stack,
+                        const std::function<bool(HostStackId)>& is_by_program) {
+  const auto find = [&]() -> Allocation* {
+    Allocation* const allocation = allocation_with(address);
+    const bool is_kept = allocation != nullptr && allocation->number == number &&
+                         state_of(*allocation) == State::live;
+    return is_kept ? allocation : nullptr;
+  };
+  HostStackId allocated = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    Allocation* const allocation = find();
+    if (allocation == nullptr) return;
+    allocation->given_up = true;
+    allocation->freed.store(stack, std::memory_order_relaxed);
+    if (address != begin_of(*allocation)) return;
+    allocated = allocation->allocated.load(std::memory_order_relaxed);
+  }
+  if (!is_by_program(allocated)) return;  // without the lock, because it may take the loader's
+  const std::lock_guard lock(mutex_);
+  if (Allocation* const allocation = find()) close(*allocation, State::kept);
 }
 
 void Checker::hip_reset(HostStackId stack) {
@@ -296,7 +323,7 @@ std::vector<Checker::Released> Checker::release_all() {
 std::optional<Checker::Request> Checker::find_request(GpuAddress begin) const {
   const std::lock_guard lock(mutex_);
   const Allocation* const allocation = allocation_at(begin);
-  if (allocation == nullptr || state_of(*allocation) != State::live) return std::nullopt;
+  if (allocation == nullptr || !is_with_owner(*allocation)) return std::nullopt;
   return Request{
       .begin = begin, .bytes = bytes_of(*allocation), .reserved_bytes = allocation->reserved_bytes};
 }

@@ -80,15 +80,17 @@ class Checker {
   HipFree before_hip_free(GpuAddress address) const;
   // HIP has discarded a device's state: what the program has allocated is no leak.
   void hip_reset(HostStackId stack);
-  // HIP has returned. What it keeps although it was freed is no leak; freed memory that it does not
-  // know was freed twice. Meanwhile the address may have another allocation. HIP also accepts
-  // addresses inside an allocation.
-  void hip_freed(GpuAddress address, const HipFree& before, HipResult result, HostStackId stack);
+  // HIP has returned. What it keeps although it was freed is no leak, and must not be used any more
+  // unless it is HIP's own, as memory of pools is; freed memory that it does not know was freed
+  // twice. Meanwhile the address may have another allocation. HIP also accepts addresses inside an
+  // allocation. `is_by_program`: whether the calls that allocated it did so for the program.
+  void hip_freed(GpuAddress address, const HipFree& before, HipResult result, HostStackId stack,
+                 const std::function<bool(HostStackId)>& is_by_program);
   // The allocation that holds the address will be freed without quarantine.
   void expose(GpuAddress address) noexcept;
   // Everything that is in quarantine leaves it.
   std::vector<Released> release_all();
-  // The program's live allocation that begins there, as it was asked for.
+  // The allocation that begins there and has not been returned to ROCr, as it was asked for.
   std::optional<Request> find_request(GpuAddress begin) const;
   // Whether the address is in memory that the program has freed and the quarantine holds.
   bool is_held(GpuAddress address) const noexcept;
@@ -152,6 +154,8 @@ class Checker {
   static Place place_of(const Finding& finding) noexcept;
   bool counts_as_new(const Finding& finding);
 
+  void hip_keeps(GpuAddress address, uint64_t number, HostStackId stack,
+                 const std::function<bool(HostStackId)>& is_by_program);
   void check_copy(const Packet& packet, Range range, bool writes);
 
   const Report report_;

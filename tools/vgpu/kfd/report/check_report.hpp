@@ -42,6 +42,8 @@ class CheckReport {
   // The calling thread initialises ROCr, which has loaded hsa_tool.cpp, so the program's
   // allocations are known from now on. HIP does this, too, in its initialisation.
   void initialises_rocr();
+  // Whether calls that made an allocation made it for the program, not for HIP itself.
+  bool is_by_program(HostStackId allocated);
   // Null if floating-point atomics are not checked.
   IgnoredAtomics* ignored_atomics(uint32_t gpu_index) noexcept {
     return ignored_atomics_.empty() ? nullptr : ignored_atomics_[gpu_index].get();
@@ -84,6 +86,8 @@ class CheckReport {
   std::unique_ptr<memory_check::HostStores> host_stores_;  // with the former
   std::array<std::atomic<uint64_t>, memory_check::kClassNames.size()> of_memory_{};
   std::atomic<uint64_t> memory_suppressed_{0};
+  std::vector<HostStackId> initialised_by();
+
   std::mutex initialised_mutex_;               // taken last
   std::vector<HostStackId> initialised_by_{};  // empty: the program's allocations are not known
   std::unique_ptr<races::Races> races_;

@@ -187,8 +187,8 @@ memory_check::Details FindingDetailer::of(const memory_check::Finding& finding) 
 
 std::optional<std::string> FindingDetailer::place_of(HostStackId stack,
                                                      std::span<const HostStackId> initialisations) {
-  const std::lock_guard lock(texts_mutex_);
   if (!is_by_program(stack, initialisations)) return std::nullopt;
+  const std::lock_guard lock(texts_mutex_);
   // Compilers make several calls of one in a loop.
   std::string place;
   for (const fences::HostFrame& frame : frames_.frames(stacks.frames(stack)))
@@ -201,6 +201,7 @@ std::optional<std::string> FindingDetailer::place_of(HostStackId stack,
 
 bool FindingDetailer::is_by_program(HostStackId stack,
                                     std::span<const HostStackId> initialisations) {
+  const std::lock_guard lock(texts_mutex_);
   const std::vector<HostFrames::RuntimeCall> calls = frames_.runtime_calls(stacks.frames(stack));
   if (calls.empty()) return true;
   // HIP has functions that allocate for the program. Everything else that it allocates is its own.

@@ -46,8 +46,10 @@ class FindingDetailer {
   races::Details of(const races::Checked& dispatch, const races::Finding& finding);
   // A number of the calls that allocated the memory there; if they are not known, its first address.
   uint64_t allocation_place(GpuAddress address) const;
-  // The calls that made an allocation, as a key, if the program made it, not HIP for itself.
-  // `initialisations`: where ROCr was initialised, by HIP or the program.
+  // Whether these calls made an allocation for the program, not for HIP itself. `initialisations`:
+  // where ROCr was initialised, by HIP or the program.
+  bool is_by_program(HostStackId stack, std::span<const HostStackId> initialisations);
+  // Those calls as a key; nothing: not for the program.
   std::optional<std::string> place_of(HostStackId stack,
                                       std::span<const HostStackId> initialisations);
 
@@ -75,7 +77,6 @@ class FindingDetailer {
   std::optional<fences::Library> library_of(HostStackId stack);
   fences::Library library_of_process();
   fences::Libraries libraries_of(const fences::Finding& finding);
-  bool is_by_program(HostStackId stack, std::span<const HostStackId> initialisations);
 
   std::mutex texts_mutex_;                             // guards the members from frames_ on
   std::mutex queues_mutex_;                            // taken last

@@ -51,20 +51,26 @@ void CheckReport::initialises_rocr() {
     initialised_by_.push_back(stack);
 }
 
+std::vector<HostStackId> CheckReport::initialised_by() {
+  const std::lock_guard lock(initialised_mutex_);
+  return initialised_by_;
+}
+
+bool CheckReport::is_by_program(HostStackId allocated) {
+  return details_->is_by_program(allocated, initialised_by());
+}
+
 void CheckReport::finish_memory(uint64_t dispatches) {
-  const auto initialised_by = [this] {
-    const std::lock_guard lock(initialised_mutex_);
-    return initialised_by_;
-  }();
+  const std::vector<HostStackId> initialisations = initialised_by();
   memory_checker_->report_leaks(
-      [&](HostStackId stack) { return details_->place_of(stack, initialised_by); });
+      [&](HostStackId stack) { return details_->place_of(stack, initialisations); });
   if (const uint64_t unrecorded = memory_checker_->unrecorded(); unrecorded != 0)
     report("memory: memory ran out while recording " + std::to_string(unrecorded) + " allocations");
   if (const uint64_t unobserved = host_stores_->unobserved(); unobserved != 0)
     report("memory: all bytes of " + std::to_string(unobserved) +
            " allocations count as stored to by the host, because the process has too many mappings "
            "to observe its stores (vm.max_map_count)");
-  if (dispatches != 0 && initialised_by.empty())
+  if (dispatches != 0 && initialisations.empty())
     report(
         "memory: the program's allocations are not known, because ROCr has not loaded the library "
         "that HSA_TOOLS_LIB names for uptempo-vgpu");
