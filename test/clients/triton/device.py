@@ -7,6 +7,7 @@ Importing this module makes the driver the active one.
 
 import ctypes
 import os
+import weakref
 
 import numpy as np
 import triton
@@ -34,10 +35,8 @@ class Array:
         self.dtype = host.dtype.name
         self.address = ctypes.c_void_p()
         check(hip.hipMalloc(ctypes.byref(self.address), ctypes.c_size_t(self.nbytes)))
+        weakref.finalize(self, hip.hipFree, self.address)  # at the program's end, too, unlike __del__
         check(hip.hipMemcpy(self.address, ctypes.c_void_p(host.ctypes.data), ctypes.c_size_t(self.nbytes), 1))
-
-    def __del__(self):
-        hip.hipFree(self.address)
 
     def data_ptr(self):
         return self.address.value

@@ -205,7 +205,7 @@ Checker::Freed Checker::freed(GpuAddress begin, HostStackId stack) {
       finding.freed_again = stack;
       if (counts_as_new(finding)) findings.push_back(std::move(finding));
     } else {
-      // What HIP has kept, the program has freed before.
+      // The program has freed before what HIP has kept.
       const bool is_live = state_of(*allocation) == State::live;
       if (is_live) allocation->freed.store(stack, std::memory_order_relaxed);
       close(*allocation, State::held);
