@@ -1,7 +1,10 @@
 #!/usr/bin/env bash
 # Runs tools/check in a root of another Debian release, with that release's ROCr, HIP and compilers.
 # Started by `tools/check --stack NAME [ARGUMENT...]`, with these arguments. NAME is bookworm (Debian
-# 12), trixie (13) or forky (testing).
+# 12), trixie (13), forky (testing), or rocm7: testing, with ROCr 7 in place of its own.
+#
+# For rocm7, UPTEMPO_ROCM_SYSTEMS names a checkout of ROCm/rocm-systems, of which its
+# projects/rocr-runtime is built, once. HIP stays Debian's, which calls ROCr by its C interface.
 #
 # Needs root rights, debootstrap and about 8 GB. The root is made once and kept, with its packages
 # and its build, in the folder UPTEMPO_STACKS (default ~/.cache/uptempo/stacks); remove
@@ -15,8 +18,9 @@ fail() {
 }
 
 case "$name" in
-  bookworm | trixie | forky) ;;
-  *) echo "tools/check --stack: unknown release '$name'; use bookworm, trixie or forky." >&2; exit 2 ;;
+  bookworm | trixie | forky) release=$name ;;
+  rocm7) release=forky ;;
+  *) echo "tools/check --stack: unknown stack '$name'; use bookworm, trixie, forky or rocm7." >&2; exit 2 ;;
 esac
 . "$(dirname "${BASH_SOURCE[0]}")/root.sh"
 needs_root_rights git
@@ -29,9 +33,33 @@ mkdir -p "$stacks"
 
 if [ ! -d "$root" ]; then
   echo "tools/check --stack: making $root with debootstrap"
-  make_root "$name" "$root"
+  make_root "$release" "$root"
 fi
 mkdir -p "$tree"
+
+# Debian's package stays installed, for those that depend on it; its files are replaced.
+if [ "$name" = rocm7 ] && [ ! -e "$root/src/rocr/installed" ]; then
+  sources=${UPTEMPO_ROCM_SYSTEMS-}/projects/rocr-runtime
+  [ -e "$sources/CMakeLists.txt" ] ||
+    fail "UPTEMPO_ROCM_SYSTEMS must name a checkout of ROCm/rocm-systems; '$sources' has no CMakeLists.txt."
+  rm -rf "$root/src/rocr"
+  mkdir "$root/src/rocr"
+  cp -r "$sources" "$root/src/rocr/sources"
+  echo "tools/check --stack: building ROCr of $sources"
+  in_root "$root" bash -euc '
+    export DEBIAN_FRONTEND=noninteractive
+    apt-get update
+    apt-get install -y --no-install-recommends g++ cmake ninja-build pkgconf xxd libhsa-runtime-dev \
+      libdrm-dev libelf-dev libnuma-dev clang-21 lld-21 libclang-21-dev llvm-21-dev rocm-device-libs-21
+    cmake -S /src/rocr/sources -B /src/rocr/build -G Ninja -DCMAKE_BUILD_TYPE=Release \
+      -DCMAKE_PREFIX_PATH=/usr/lib/llvm-21 -DCMAKE_INSTALL_PREFIX=/usr \
+      -DCMAKE_INSTALL_LIBDIR=lib/x86_64-linux-gnu
+    cmake --build /src/rocr/build
+    cmake --install /src/rocr/build
+    ldconfig
+    touch /src/rocr/installed' >"$root.rocr.log" 2>&1 ||
+    { tail -n 15 "$root.rocr.log" >&2; fail "ROCr could not be built; see $root.rocr.log."; }
+fi
 
 # The files that git tracks or would track, as they are now. The build stays, and files keep the time
 # of their last change in this root, so that only what has changed is built again. Their own times
