@@ -66,6 +66,14 @@ class Clients(unittest.TestCase):
         self.assertEqual(done.returncode, 2)
         self.assertIn("unknown client 'cupy'", done.stderr)
 
+    def test_a_client_without_times_is_refused(self):
+        done = run("--times", "mojo")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("mojo has no times.py; there are those of triton, iree, tinygrad.", done.stderr)
+
+    def test_programs_that_take_times_are_not_compared(self):
+        self.assertEqual([program for _, program, _ in listed() if "times" in program], [])
+
     def test_a_missing_launcher_is_refused(self):
         done = run("--launcher", TREE / "nothing")
         self.assertEqual(done.returncode, 2)
