@@ -20,7 +20,9 @@ def locked(lock, counter):
     while tl.atomic_cas(lock, 0, 1) == 1:
         pass
     # The CAS acquires and the exchange releases, so that the plain accesses between them are ordered.
-    tl.store(counter, tl.load(counter, volatile=True) + 1)
+    count = tl.load(counter, volatile=True)
+    tl.debug_barrier()  # each wave has loaded, and the first one stores
+    tl.store(counter, count + 1)
     tl.debug_barrier()
     tl.atomic_xchg(lock, 0)
 
