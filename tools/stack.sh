@@ -25,23 +25,25 @@ esac
 . "$(dirname "${BASH_SOURCE[0]}")/root.sh"
 needs_root_rights git
 
+systems=$(realpath -m "${UPTEMPO_ROCM_SYSTEMS:-.}")
 stacks=$(realpath -m "${UPTEMPO_STACKS:-${XDG_CACHE_HOME:-$HOME/.cache}/uptempo/stacks}")
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 root=$stacks/$name
 tree=$root/src/uptempo
 mkdir -p "$stacks"
 
+sources=$systems/projects/rocr-runtime
+if [ "$name" = rocm7 ] && [ ! -e "$root/src/rocr/installed" ] && [ ! -e "$sources/CMakeLists.txt" ]; then
+  fail "UPTEMPO_ROCM_SYSTEMS must name a checkout of ROCm/rocm-systems; '$sources' has no CMakeLists.txt."
+fi
 if [ ! -d "$root" ]; then
   echo "tools/check --stack: making $root with debootstrap"
   make_root "$release" "$root"
 fi
 mkdir -p "$tree"
 
-# Debian's package stays installed, for those that depend on it; its files are replaced.
+# Debian's package stays installed, for those that depend on it; its headers and links are replaced.
 if [ "$name" = rocm7 ] && [ ! -e "$root/src/rocr/installed" ]; then
-  sources=${UPTEMPO_ROCM_SYSTEMS-}/projects/rocr-runtime
-  [ -e "$sources/CMakeLists.txt" ] ||
-    fail "UPTEMPO_ROCM_SYSTEMS must name a checkout of ROCm/rocm-systems; '$sources' has no CMakeLists.txt."
   rm -rf "$root/src/rocr"
   mkdir "$root/src/rocr"
   cp -r "$sources" "$root/src/rocr/sources"
@@ -57,6 +59,7 @@ if [ "$name" = rocm7 ] && [ ! -e "$root/src/rocr/installed" ]; then
     cmake --build /src/rocr/build
     cmake --install /src/rocr/build
     ldconfig
+    cmp /usr/lib/x86_64-linux-gnu/libhsa-runtime64.so.1 /src/rocr/build/rocr/lib/libhsa-runtime64.so.1
     touch /src/rocr/installed' >"$root.rocr.log" 2>&1 ||
     { tail -n 15 "$root.rocr.log" >&2; fail "ROCr could not be built; see $root.rocr.log."; }
 fi

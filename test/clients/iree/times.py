@@ -1,6 +1,6 @@
 """Times of modules on the GPU, or with IREE's CPU backend. A call also copies the arguments and the result."""
 
-import sys
+import os
 
 import iree.compiler
 import numpy as np
@@ -9,14 +9,15 @@ import attention
 import convolution
 import matmul
 import softmax
-from both import CPU, function, gpu, results
+from both import CPU, compare, function, gpu, results
 from row_times import row
 
-OPTIONS, DRIVER = (CPU, "local-task") if sys.argv[1:] == ["own"] else (gpu(), "hip")
+OPTIONS, DRIVER = (CPU, "local-task") if "UPTEMPO_OWN_WAY" in os.environ else (gpu(), "hip")
 random = np.random.default_rng(1)
 
 
 def measure(name, source, *inputs):
+    compare(source, *inputs, tolerance=2e-3)
     call = function(iree.compiler.compile_str(source, extra_args=OPTIONS), DRIVER)
     row(name, lambda: results(call, inputs))
 

@@ -183,6 +183,30 @@ TEST_CASE("memory that HIP keeps must not be used any more", "[memory_check]") {
   CHECK(checked.findings[1].buffer->freed == 4);
 }
 
+TEST_CASE("memory that HIP keeps may have been freed in use", "[memory_check]") {
+  Checked checked;
+  checked.allocate(kBlock, 64, 2);
+  checked.checker.begin(kKernel, {{kBlock, 0, Use::pointer}});
+  checked.checker.hip_freed(kBlock, checked.checker.before_hip_free(kBlock),
+                            Checker::HipResult::freed, 3, by_program);
+  REQUIRE(checked.findings.size() == 1);
+  CHECK(checked.findings[0].what == Class::freed_in_use);
+  CHECK(checked.findings[0].buffer->freed == 3);
+  checked.checker.freed(kBlock, 4);
+  CHECK(checked.findings.size() == 1);
+}
+
+TEST_CASE("memory that HIP keeps may be a pool's if nothing tells who allocated it",
+          "[memory_check]") {
+  Checked checked;
+  checked.allocate(kBlock, 1000, 0);
+  checked.checker.hip_freed(kBlock, checked.checker.before_hip_free(kBlock),
+                            Checker::HipResult::freed, 3, by_program);
+  CHECK(check(*checked.checker.find(kBlock), kBlock, 4, false) == Verdict::fine);
+  checked.checker.report_leaks([](HostStackId) { return std::optional<std::string>("place"); });
+  CHECK(checked.findings.empty());
+}
+
 TEST_CASE("HIP refuses memory that is freed again, and that is found", "[memory_check]") {
   using Result = Checker::HipResult;
   Checked checked;

@@ -1,7 +1,7 @@
 // HIP's functions that free memory, for --check memory. They tell the check which memory the
 // program frees with HIP. HIP refuses memory that is freed again, and it may keep memory that is
-// freed: HIP 5.2 some until the next launch, and what a graph's nodes use for good; its reset of a
-// device returns no memory to ROCr. That is no leak of the program's.
+// freed: HIP 5.2 returns some with the next launch, never returns what a graph's nodes use, and
+// returns nothing when it resets a device. That is no leak of the program's.
 //
 // A program that finds these functions in HIP's library by itself (dlsym) does not call them. Its
 // memory then counts as freed when HIP returns it to ROCr, and is not found when it is freed again.

@@ -88,7 +88,7 @@ void Checker::add_buffer(GpuAddress begin, uint64_t bytes, BufferKind kind) noex
     // The program's memory may also be registered with the driver.
     for (auto it = program_.lower_bound(begin); it != program_.end() && it->first < buffer.end();
          ++it)
-      if (state_of(*it->second) == State::live)
+      if (is_with_owner(*it->second))
         map_.assign(it->first, it->second->reserved_bytes, it->second);
   } catch (const std::bad_alloc&) {
     unrecorded_.fetch_add(1, std::memory_order_relaxed);
@@ -190,6 +190,23 @@ std::vector<Checker::Released> Checker::shrink_quarantine(uint64_t limit_bytes) 
   return released;
 }
 
+// The running dispatches that use the allocation, which is freed.
+std::vector<Finding> Checker::uses_of(const Allocation& freed) {
+  std::vector<Finding> findings;
+  for (const Running& running : running_) {
+    const std::optional<Argument> use = running.use_of(freed);
+    if (!use) continue;
+    Finding finding{.what = Class::freed_in_use,
+                    .packet = running.packet,
+                    .address = begin_of(freed),
+                    .buffer = described(freed),
+                    .use = use->use,
+                    .argument_offset = use->offset};
+    if (counts_as_new(finding)) findings.push_back(std::move(finding));
+  }
+  return findings;
+}
+
 Checker::Freed Checker::freed(GpuAddress begin, HostStackId stack) {
   Freed result;
   std::vector<Finding> findings;
@@ -209,17 +226,7 @@ Checker::Freed Checker::freed(GpuAddress begin, HostStackId stack) {
       const bool is_live = state_of(*allocation) == State::live;
       if (is_live) allocation->freed.store(stack, std::memory_order_relaxed);
       close(*allocation, State::held);
-      for (const Running& running : running_) {
-        const std::optional<Argument> use = running.use_of(*allocation);
-        if (!use || !is_live) continue;
-        Finding finding{.what = Class::freed_in_use,
-                        .packet = running.packet,
-                        .address = begin,
-                        .buffer = described(*allocation),
-                        .use = use->use,
-                        .argument_offset = use->offset};
-        if (counts_as_new(finding)) findings.push_back(std::move(finding));
-      }
+      if (is_live) findings = uses_of(*allocation);
       map_.drop_bits(*allocation);
       if (allocation->quarantined && allocation->reserved_bytes <= kQuarantineBytes) {
         result.what = Freed::What::held;
@@ -286,16 +293,25 @@ void Checker::hip_keeps(GpuAddress address, uint64_t number, HostStackId stack,
   HostStackId allocated = 0;
   {
     const std::lock_guard lock(mutex_);
+    const Allocation* const allocation = find();
+    if (allocation == nullptr) return;
+    allocated = allocation->allocated.load(std::memory_order_relaxed);
+  }
+  // Without the lock, for which findings wait: it reads symbol tables.
+  if (!is_by_program(allocated)) return;
+  std::vector<Finding> findings;
+  {
+    const std::lock_guard lock(mutex_);
     Allocation* const allocation = find();
     if (allocation == nullptr) return;
     allocation->given_up = true;
     allocation->freed.store(stack, std::memory_order_relaxed);
-    if (address != begin_of(*allocation)) return;
-    allocated = allocation->allocated.load(std::memory_order_relaxed);
+    // Without its calls, it may be a pool's.
+    if (allocated == 0 || address != begin_of(*allocation)) return;
+    close(*allocation, State::kept);
+    findings = uses_of(*allocation);
   }
-  if (!is_by_program(allocated)) return;  // without the lock, because it may take the loader's
-  const std::lock_guard lock(mutex_);
-  if (Allocation* const allocation = find()) close(*allocation, State::kept);
+  for (const Finding& finding : findings) report_(finding);
 }
 
 void Checker::hip_reset(HostStackId stack) {
@@ -311,7 +327,7 @@ void Checker::expose(GpuAddress address) noexcept {
   const std::lock_guard lock(mutex_);
   Allocation* const allocation = map_.find(address);
   if (allocation != nullptr && allocation->kind == Allocation::Kind::program &&
-      state_of(*allocation) == State::live)
+      is_with_owner(*allocation))
     allocation->quarantined = false;
 }
 

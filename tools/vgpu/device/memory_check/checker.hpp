@@ -80,10 +80,10 @@ class Checker {
   HipFree before_hip_free(GpuAddress address) const;
   // HIP has discarded a device's state: what the program has allocated is no leak.
   void hip_reset(HostStackId stack);
-  // HIP has returned. What it keeps although it was freed is no leak, and must not be used any more
-  // unless it is HIP's own, as memory of pools is; freed memory that it does not know was freed
-  // twice. Meanwhile the address may have another allocation. HIP also accepts addresses inside an
-  // allocation. `is_by_program`: whether the calls that allocated it did so for the program.
+  // HIP has returned. What it keeps although it was freed is no leak, and must not be used any more.
+  // Memory of HIP's own, such as its pools', is left alone: `is_by_program` tells whether calls
+  // allocated for the program. Freed memory that HIP does not know was freed twice. Meanwhile the
+  // address may have another allocation. HIP also accepts addresses inside an allocation.
   void hip_freed(GpuAddress address, const HipFree& before, HipResult result, HostStackId stack,
                  const std::function<bool(HostStackId)>& is_by_program);
   // The allocation that holds the address will be freed without quarantine.
@@ -148,6 +148,7 @@ class Checker {
   Allocation* allocation_at(GpuAddress begin) const;
   Allocation* allocation_with(GpuAddress address) const noexcept;
   void forget(Allocation& allocation);
+  std::vector<Finding> uses_of(const Allocation& freed);
   void let_go(Allocation& allocation);
   std::vector<Released> shrink_quarantine(uint64_t limit_bytes);
   std::optional<Buffer> nearest(GpuAddress address, uint64_t bytes) const;

@@ -63,6 +63,7 @@ class CheckReport {
   void add(const fences::Repeated& repeated);
   void add(const memory_check::Finding& finding);
   void check_memory();
+  std::vector<HostStackId> initialised_by();
   void finish_memory(uint64_t dispatches);
   void add_memory(fences::Closing& closing) const;
   void add(const races::Checked& dispatch, const races::Finding& finding);
@@ -86,8 +87,6 @@ class CheckReport {
   std::unique_ptr<memory_check::HostStores> host_stores_;  // with the former
   std::array<std::atomic<uint64_t>, memory_check::kClassNames.size()> of_memory_{};
   std::atomic<uint64_t> memory_suppressed_{0};
-  std::vector<HostStackId> initialised_by();
-
   std::mutex initialised_mutex_;               // taken last
   std::vector<HostStackId> initialised_by_{};  // empty: the program's allocations are not known
   std::unique_ptr<races::Races> races_;
