@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests what test/clients/run would run, and what it refuses. It runs no client.
+"""Tests what test/clients/run would run. It runs no client.
 
 Takes the source tree as its first argument."""
 
@@ -61,11 +61,6 @@ class Clients(unittest.TestCase):
             plain = {program for _, program, options in listed("--quick", name) if options == ""}
             self.assertEqual(len(plain), 1, name)
 
-    def test_an_unknown_client_is_refused(self):
-        done = run("cupy")
-        self.assertEqual(done.returncode, 2)
-        self.assertIn("unknown client 'cupy'", done.stderr)
-
     def test_a_client_without_times_is_refused(self):
         done = run("--times", "mojo")
         self.assertEqual(done.returncode, 2)
@@ -73,11 +68,6 @@ class Clients(unittest.TestCase):
 
     def test_programs_that_take_times_are_not_compared(self):
         self.assertEqual([program for _, program, _ in listed() if "times" in program], [])
-
-    def test_a_missing_launcher_is_refused(self):
-        done = run("--launcher", TREE / "nothing")
-        self.assertEqual(done.returncode, 2)
-        self.assertIn("does not exist", done.stderr)
 
 
 if __name__ == "__main__":
