@@ -74,6 +74,55 @@ LIBRARIES = {
             Program("test_zip_iterator", 4),
         ],
     ),
+    "hipcub": Library(
+        "libhipcub-tests",
+        [
+            Program("test_hipcub_block_exchange", 6, types(0)),
+            Program("test_hipcub_block_radix_sort", 2, types(0)),
+            Program("test_hipcub_block_reduce", 3, types(0)),
+            Program("test_hipcub_block_scan", 13, types(0)),
+            Program("test_hipcub_device_for", 2, types(0)),
+            Program("test_hipcub_grid", 3),
+            Program("test_hipcub_vector", 4, types(0)),
+            Program("test_hipcub_warp_exchange", 5, types(0)),
+            Program("test_hipcub_warp_merge_sort", 4, types(0)),
+            Program("test_hipcub_warp_scan", 6, types(0)),
+        ],
+    ),
+    # These are Thrust's own tests: their options are those of its programs.
+    "rocthrust": Library(
+        "librocthrust-tests",
+        [
+            Program(f"test_thrust_{name}", tests, "", ("--sizes=tiny",))
+            for name, tests in (
+                ("copy_n", 23),
+                ("gather", 17),
+                ("merge", 8),
+                ("partition", 64),
+                ("reduce_by_key", 7),
+            )
+        ],
+    ),
+    "rocfft": Library(
+        "librocfft0-tests",
+        [
+            Program(
+                "rocfft-test",
+                8,
+                ":".join(
+                    [
+                        "pow2_1D/accuracy_test.vs_fftw/*_len_64_single_?p_batch_1_*CI_ostride_1_CI_*",
+                        "pow2_1D/accuracy_test.vs_fftw/real_*_len_64_double_?p_batch_1_*",
+                        "pow3_1D/accuracy_test.vs_fftw/*_len_81_double_ip_batch_1_*CI_ostride_1_CI_*",
+                        "prime_1D/accuracy_test.vs_fftw/*_len_17_single_op_batch_1_*CI_ostride_1_CI_*",
+                        "pow2_2D/accuracy_test.vs_fftw/*_len_16_16_single_ip_batch_1_*CI_ostride_*CI_*",
+                        "rocfft_UnitTest.default_load_callback_complex_single",
+                    ]
+                ),
+                ("--seed", "1"),  # which transforms of a rarer kind are left out
+            )
+        ],
+    ),
     "rocblas": Library(
         "librocblas4-tests",
         [Program("rocblas-test", 78)],
@@ -88,6 +137,37 @@ LIBRARIES = {
                 **each(3, "rotg rotg_batched rotg_strided_batched rotm rotm_batched rotm_strided_batched"),
             },
         ),
+    ),
+    "rocsolver": Library(
+        "librocsolver0-tests",
+        [
+            Program(
+                "rocsolver-test",
+                17,
+                ":".join(
+                    f"checkin_lapack/{name}"
+                    for name in (
+                        "GETRF.__double/24",
+                        "GETRF.batched__float_complex/18",
+                        "POTRF.__double/13",
+                        "GEQRF.__float_complex/14",
+                        "GETRS.strided_batched__double/20",
+                        "GESV.__double/26",
+                        "POTRS.batched__double/20",
+                        "GETRI.__double/4",
+                        "GELS.__double/53",
+                        "SYEV.__double/31",
+                        "GESVD.__double/133",
+                        "SYTRF.__double/6",
+                        "STERF.__double/4",
+                        "LARFT.__double/23",
+                        "ORGQR.__double/16",
+                        "TRTRI.__double/6",
+                        "GEBRD.__double/14",
+                    )
+                ),
+            )
+        ],
     ),
     "rocsparse": Library(
         "librocsparse1-tests",

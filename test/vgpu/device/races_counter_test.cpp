@@ -60,6 +60,17 @@ TEST_CASE("a barrier passes the order on to the other waves of the workgroup", "
   }
 }
 
+TEST_CASE("each wave of the last workgroup may store, however many updates there were", "[races]") {
+  Program program(8, 3, kStoresNameScope);
+  for (uint32_t group = 0; group < 8; ++group) program.update(group, 0, kFlag, 1);
+  program.wait(7, 0);
+  program.barrier(7);
+  for (uint32_t wave = 0; wave < 3; ++wave) program.write(7, wave, kFlag, 2 + wave);
+  // Among themselves, they race.
+  for (const std::string& finding : program.findings())
+    CHECK(finding.find(" 1 ") == std::string::npos);
+}
+
 TEST_CASE("an update of other bytes orders nothing", "[races]") {
   Program program(2, 1, kStoresNameScope);
   program.update(0, 0, kFlag, 1);

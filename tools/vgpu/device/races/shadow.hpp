@@ -86,7 +86,8 @@ struct Segment {
     return {};
   }
   // Appends the access, and drops the entries of `dropped`. If there are too many, it also drops
-  // the last read, else a write: an acquire asks for the last write, which is therefore kept.
+  // the last read, else a write. The last write is kept, for which an acquire asks, and an update by
+  // the access's workgroup right before it, for which the other waves' stores ask.
   void record(const Stamp& stamp, uint32_t dropped) noexcept {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < count; ++i)
@@ -95,6 +96,7 @@ struct Segment {
       uint32_t victim = kEntries;
       while (victim-- > 0 && entries[victim].writes()) continue;
       if (victim >= kEntries) victim = stamp.writes() ? kEntries - 1 : kEntries - 2;
+      if (entries[victim].is_atomic_update() && entries[victim].group() == stamp.group()) --victim;
       for (--kept; victim < kept; ++victim) entries[victim] = entries[victim + 1];
     }
     entries[kept++] = stamp;
