@@ -149,7 +149,7 @@ LIBRARIES = {
                     for name in (
                         "GETRF.__double/24",
                         "GETRF.batched__float_complex/18",
-                        "POTRF.__double/13",
+                        "POTRF.__double/11",
                         "GEQRF.__float_complex/14",
                         "GETRS.strided_batched__double/20",
                         "GESV.__double/26",
