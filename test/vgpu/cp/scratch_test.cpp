@@ -20,7 +20,6 @@ void give_scratch(ComputeQueue& queue, uint32_t lane_bytes, uint32_t waves) {
   queue.queue->scratch_wave64_lane_byte_size = lane_bytes;
   queue.queue->compute_tmpring_size = waves | (lane_bytes * 64 / 1024) << 12;
   queue.queue->scratch_backing_memory_location = 0x500000;
-  queue.queue->scratch_backing_memory_byte_size = uint64_t{lane_bytes} * 64 * waves;
   DeviceFixture::set(queue.inactive, 0);
 }
 

@@ -196,7 +196,8 @@ std::unique_ptr<gfx9::DispatchState> AqlQueue::make_state(
     state->scratch_waves = ring & 0xfff;
     state->scratch_bytes_per_wave = (ring >> 12 & 0x1fff) * 1024;
     state->scratch_base = amd_queue_->scratch_backing_memory_location;
-    state->scratch_bytes = amd_queue_->scratch_backing_memory_byte_size;
+    // ROCr 7 does not set scratch_backing_memory_byte_size.
+    state->scratch_bytes = uint64_t{state->scratch_waves} * state->scratch_bytes_per_wave;
     std::copy_n(amd_queue_->scratch_resource_descriptor, 4, state->scratch_descriptor.begin());
     const uint32_t waves = state->waves_per_workgroup();
     if (waves > state->scratch_waves) {
