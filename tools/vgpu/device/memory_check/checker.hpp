@@ -80,7 +80,7 @@ class Checker {
   HipFree before_hip_free(GpuAddress address) const;
   // HIP has discarded a device's state: what the program has allocated is no leak.
   void hip_reset(HostStackId stack);
-  // HIP has returned. What it keeps although it was freed is no leak, and must not be used any more.
+  // HIP has returned. What it keeps although it was freed is no leak, and must not be used again.
   // Memory of HIP's own, such as its pools', is left alone: `is_by_program` tells whether calls
   // allocated for the program. Freed memory that HIP does not know was freed twice. Meanwhile the
   // address may have another allocation. HIP also accepts addresses inside an allocation.

@@ -86,8 +86,8 @@ struct Segment {
     return {};
   }
   // Appends the access, and drops the entries of `dropped`. If there are too many, it also drops
-  // the last read, else a write. The last write is kept, for which an acquire asks, and an update by
-  // the access's workgroup right before it, for which the other waves' stores ask.
+  // the last read, else a write. The last write is kept, for which an acquire asks, and before it
+  // an update by the access's workgroup, for which the other waves' stores ask.
   void record(const Stamp& stamp, uint32_t dropped) noexcept {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < count; ++i)
