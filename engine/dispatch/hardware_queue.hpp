@@ -8,7 +8,7 @@
 // mends that, but no version number tells whether a ROCr has it.
 //
 // A new use goes on at the indices of the last one. Profiling is enabled, the priority is normal
-// and the mask of compute units is that of the new queue, whatever the last use has set.
+// and the mask has all compute units, whatever the last use has set.
 //
 // An HSA queue that ROCr has reported an error for, or that stop() was called for, has no other
 // use. It runs nothing more, and keeps its ring and scratch until the Runtime ends.
@@ -17,7 +17,7 @@
 // thread.
 // Lifetime: the destructor waits for a running call of the error function, which is not called
 // later. In the child of a fork it does nothing.
-// Cost: the reuse of a queue takes one call of the driver, or two if its mask has changed.
+// Cost: the reuse of a queue takes two calls of the driver.
 #pragma once
 
 #include <hsa/hsa.h>

@@ -6,11 +6,13 @@
 // mqd_symmetrically_map_cu_mask()).
 // HSA_CU_MASK: ROCr removes the units that this environment variable disables, and reports
 // HSA_STATUS_CU_MASK_REDUCED. That mask is accepted unless no unit is left, which would hang the
-// queue.
+// queue. ROCr 7.0 sets the reduced mask, too, but tells neither that nor the mask
+// (AqlQueue::SetCUMasking returns early), so that a mask is refused there if the variable is set.
 #include <fmt/format.h>
 #include <hsa/hsa_ext_amd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <string_view>
 #include <utility>
 
@@ -40,32 +42,58 @@ std::string text_of(const std::vector<uint32_t>& mask) {
   return text;
 }
 
+// ROCr drops the bits beyond the last compute unit.
+std::vector<uint32_t> existing_units(std::vector<uint32_t> mask, uint32_t units) {
+  for (size_t word = 0; word < mask.size(); ++word) {
+    const size_t left = units - std::min<size_t>(32 * word, units);
+    if (left < 32) mask[word] &= (1u << left) - 1;
+  }
+  return mask;
+}
+
+bool is_empty(const std::vector<uint32_t>& mask) {
+  return std::ranges::all_of(mask, [](uint32_t word) { return word == 0; });
+}
+
 }  // namespace
 
 std::string set_cu_mask(hsa_queue_t* queue, const Agent& agent,
                         const std::vector<uint32_t>& asked) {
   if (asked.empty()) return "all";
-  std::vector<uint32_t> used =
-      has_workgroup_processors(agent.name()) ? whole_processors(asked) : asked;
-  const bool paired = used != asked;
-  const auto bits = static_cast<uint32_t>(32 * used.size());
+  const uint32_t units = agent.properties().compute_units;
   const std::string text = fmt::format("the compute-unit mask {}", text_of(asked));
+  const auto refuse = [&](ErrorCode code, std::string found, const char* remedy) {
+    throw Error({.code = code,
+                 .status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
+                 .call = "hsa_amd_queue_cu_set_mask",
+                 .asked = text,
+                 .found = std::move(found),
+                 .remedy = remedy});
+  };
+  constexpr const char* kNameOther = "set the bit of a compute unit that the process may use";
+  const std::vector<uint32_t> whole =
+      has_workgroup_processors(agent.name()) ? whole_processors(asked) : asked;
+  const bool paired = whole != asked;
+  std::vector<uint32_t> used = existing_units(whole, units);
+  if (is_empty(used))
+    refuse(ErrorCode::argument, fmt::format("{} has {} compute units", agent.name(), units),
+           kNameOther);
+  const auto bits = static_cast<uint32_t>(32 * used.size());
   const hsa_status_t status = hsa_amd_queue_cu_set_mask(queue, bits, used.data());
   const bool reduced = static_cast<int>(status) == HSA_STATUS_CU_MASK_REDUCED;
   if (!reduced)
     check(status, "hsa_amd_queue_cu_set_mask", text,
           "pass whole 32-bit words, one bit per compute unit, at least one of them set");
-  // ROCr also drops the bits beyond the last compute unit.
-  check(hsa_amd_queue_cu_get_mask(queue, bits, used.data()), "hsa_amd_queue_cu_get_mask", text);
-  if (std::ranges::all_of(used, [](uint32_t word) { return word == 0; }))
-    throw Error({.code = ErrorCode::argument,
-                 .status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
-                 .call = "hsa_amd_queue_cu_set_mask",
-                 .asked = text,
-                 .found = reduced ? "HSA_CU_MASK disables all of these compute units"
-                                  : fmt::format("{} has {} compute units", agent.name(),
-                                                agent.properties().compute_units),
-                 .remedy = "set the bit of a compute unit that the process may use"});
+  std::vector<uint32_t> told(used.size());
+  check(hsa_amd_queue_cu_get_mask(queue, bits, told.data()), "hsa_amd_queue_cu_get_mask", text);
+  if (reduced) {
+    used = std::move(told);
+    if (is_empty(used))
+      refuse(ErrorCode::argument, "HSA_CU_MASK disables all of these compute units", kNameOther);
+  } else if (told != used && std::getenv("HSA_CU_MASK") != nullptr) {
+    refuse(ErrorCode::unavailable, "this ROCr does not tell which of them HSA_CU_MASK disables",
+           "unset HSA_CU_MASK, or give the stream no mask");
+  }
   if (used == asked) return text_of(used);
   return fmt::format("{}; asked for: {}{}{}{}", text_of(used), text_of(asked),
                      paired ? ", work-group processors have two each" : "",

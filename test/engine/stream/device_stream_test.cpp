@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "test/engine/state_access.hpp"
+#include "test/engine/units.hpp"
 #include "test/support/catch.hpp"
 #include "test/support/on_device.hpp"
 
@@ -18,7 +19,7 @@ using test::hardware_queue;
 
 namespace {
 
-// Priority and mask that queues were created with, which HSA does not report later.
+// Priorities that queues were created with, which HSA does not report later.
 std::map<const hsa_queue_t*, hsa_amd_queue_priority_t> priorities;
 
 struct StreamDevice : test::OnDevice {
@@ -96,16 +97,9 @@ TEST_CASE("priority and mask reach the queue", "[device][stream]") {
   CHECK((of_ordinary == priorities.end() || of_ordinary->second == HSA_AMD_QUEUE_PRIORITY_NORMAL));
   CHECK(priorities.at(hardware_queue(urgent)) == HSA_AMD_QUEUE_PRIORITY_HIGH);
   CHECK(priorities.at(hardware_queue(patient)) == HSA_AMD_QUEUE_PRIORITY_LOW);
-  const auto mask_of = [&](const Stream& stream) {
-    std::vector<uint32_t> mask((device.gpu.properties().compute_units + 31) / 32);
-    CHECK(hsa_amd_queue_cu_get_mask(hardware_queue(stream), static_cast<uint32_t>(32 * mask.size()),
-                                    mask.data()) == HSA_STATUS_SUCCESS);
-    return mask;
-  };
-  std::vector<uint32_t> expected(mask_of(masked).size());
-  expected[0] = 0x3;
-  CHECK(mask_of(masked) == expected);
-  CHECK(mask_of(ordinary) != expected);
+  test::ComputeUnits units(device.gpu);
+  CHECK(units.of(masked) == 2);
+  CHECK(units.of(ordinary) > 2);
   PinnedBuffer<uint32_t> values(device.gpu, 64);
   for (Stream* stream : {&ordinary, &urgent, &patient, &masked}) {
     for (uint32_t& value : values) value = 1;
