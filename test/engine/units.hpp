@@ -34,8 +34,8 @@ class ComputeUnits {
   }
   size_t of(Queue& queue) {
     BatchSubmitter batch{queue};
-    batch.dispatch(where_, Grid{kGroups * 64}.by(64), ids_.data(),
-                   static_cast<uint32_t*>(nullptr), 0u);
+    batch.dispatch(where_, Grid{kGroups * 64}.by(64), ids_.data(), static_cast<uint32_t*>(nullptr),
+                   0u);
     batch.submit().wait();
     return count();
   }
