@@ -470,14 +470,39 @@ TEST_CASE("packed float32 works on register pairs as selected") {
         }
       }
     }
-    Instruction in = vop3(Opcode::v_pk_mov_b32, 2);
-    in.format = Format::vop3p;
-    in.op_sel = 1;
-    m.run(in);
-    for (unsigned lane = 0; lane < kLanes; ++lane) {
-      if (!(m.wave.exec() >> lane & 1)) continue;
-      CHECK(m.registers[40].lane[lane] == m.registers[11].lane[lane]);
-      CHECK(m.registers[41].lane[lane] == m.registers[20].lane[lane]);
+  });
+}
+
+TEST_CASE("a packed move takes one register of each pair, also of its own result") {
+  on_every_target([](VectorMachine& m) {
+    constexpr OperandCode kPair = 30, kMinusOne = 193;  // s[30:31], and a constant
+    for (const u64 exec : {~u64{0}, u64{0x00ff12345678ff01}}) {
+      for (const OperandCode first : {v(10), v(40), v(39), kPair, kMinusOne}) {
+        for (const OperandCode second : {v(20), v(40), v(41), kPair, kMinusOne}) {
+          for (unsigned select = 0; select < 4; ++select) {
+            m.wave.set_exec(exec);
+            Instruction in = vop3(Opcode::v_pk_mov_b32, 2);
+            in.format = Format::vop3p;
+            in.src[0] = first;
+            in.src[1] = second;
+            in.op_sel = static_cast<uint8_t>(select);
+            const std::vector<Vgpr> before = m.registers;
+            m.run(in);
+            for (unsigned lane = 0; lane < kLanes; ++lane) {
+              for (unsigned h = 0; h < 2; ++h) {
+                const OperandCode from = h == 0 ? first : second;
+                const unsigned chosen = select >> h & 1;
+                const uint32_t expected = !(exec >> lane & 1) ? before[40 + h].lane[lane]
+                                          : from == kMinusOne ? ~0u
+                                          : from == kPair     ? m.wave.scalar[30 + chosen]
+                                                          : before[from - v(0) + chosen].lane[lane];
+                CAPTURE(first, second, select, lane, h);
+                REQUIRE(m.registers[40 + h].lane[lane] == expected);
+              }
+            }
+          }
+        }
+      }
     }
   });
 }

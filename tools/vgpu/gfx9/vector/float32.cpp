@@ -1,4 +1,4 @@
-// Float32 arithmetic: single, packed (gfx90a), and mixed with float16 (v_mad_mix, v_fma_mix).
+// Float32 arithmetic: single, packed with their moves (gfx90a), and mixed with float16 (v_mad_mix, v_fma_mix).
 #include "gfx9/vector/targets.hpp"
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "gfx9/vector/float32.cpp"
@@ -20,6 +20,36 @@ constexpr auto legacy_zero = [](auto a, auto b, auto product) HWY_ATTR {
   const auto zero = hn::Zero(hn::DFromV<decltype(a)>{});
   return hn::IfThenZeroElse(hn::Or(hn::Eq(a, zero), hn::Eq(b, zero)), product);
 };
+
+// v_pk_mov_b32: op_sel bit 0 selects the register of src0 for the low result, op_sel bit 1 the
+// register of src1 for the high result. A constant has the same value for both.
+const Op* pk_mov(const Op& op, Wave& wave) {
+  const Instruction& in = op.in;
+  Vgpr room[2][2];
+  const uint32_t* from[2];
+  for (unsigned h = 0; h < 2; ++h) {
+    const Type type = in.src[h] < kFirstConstant ? Type::u64 : Type::u32;
+    from[h] = registers_of(wave, in, h, type, room[h]).half[in.op_sel >> h & 1u];
+  }
+  const uint64_t exec = wave.exec();
+  uint32_t* const to = vgpr(wave, in.dst);
+  const D32<false> d;
+  for (size_t lane = 0; lane < kLanes; lane += hn::MaxLanes(d)) {
+    const auto low = hn::Load(d, from[0] + lane);
+    const auto high = hn::Load(d, from[1] + lane);
+    store<false>(d, low, exec, to, lane);
+    store<false>(d, high, exec, to + kLanes, lane);
+  }
+  return next(op);
+}
+
+constexpr Entry own(Opcode opcode, Handler handler, uint8_t sources) {
+  Entry e;
+  e.opcode = opcode;
+  e.own = handler;
+  e.sources = sources;
+  return e;
+}
 
 constexpr Entry mixed(Entry e, Packing packing) {
   e.packing = packing;
@@ -68,6 +98,7 @@ constexpr Entry kEntries[] = {
     pk<F32(F32, F32)>(Opcode::v_pk_add_f32, float_add),
     pk<F32(F32, F32)>(Opcode::v_pk_mul_f32, float_mul),
     pk<F32(F32, F32, F32)>(Opcode::v_pk_fma_f32, float_fma),
+    own(Opcode::v_pk_mov_b32, pk_mov, 2),
 
     mixed(op<F32(F32, F32, F32), kCold>(Opcode::v_mad_mix_f32, mad), Packing::mix),
     mixed(op<F32(F32, F32, F32), kCold>(Opcode::v_mad_mixlo_f16, mad), Packing::mix_low),

@@ -52,32 +52,6 @@ const Op* swap(const Op& op, Wave& wave) {
   return next(op);
 }
 
-// op_sel bit 0 selects the register of src0 for the low result, op_sel bit 1 the register of src1
-// for the high result.
-const Op* pk_mov(const Op& op, Wave& wave) {
-  const Instruction& in = op.in;
-  const uint64_t exec = wave.exec();
-  Vgpr result[2];
-  for (unsigned h = 0; h < 2; ++h) {
-    const unsigned select = in.op_sel >> h & 1u;
-    if (is_vgpr(in.src[h])) {
-      result[h] = wave.vgpr[in.src[h] - kFirstVgpr + select];
-    } else {
-      const unsigned code = in.src[h];
-      const uint32_t value = code < kFirstConstant
-                                 ? wave.scalar[code + select]
-                                 : static_cast<uint32_t>(scalar_operand(wave, in, h, Type::u32));
-      for (uint32_t& lane : result[h].lane) lane = value;
-    }
-  }
-  for (unsigned h = 0; h < 2; ++h) {
-    Vgpr& to = wave.vgpr[in.dst + h];
-    for (unsigned lane = 0; lane < kLanes; ++lane)
-      to.lane[lane] = exec >> lane & 1 ? result[h].lane[lane] : to.lane[lane];
-  }
-  return next(op);
-}
-
 constexpr Entry own(Opcode opcode, Handler handler, uint8_t sources) {
   Entry e;
   e.opcode = opcode;
@@ -93,7 +67,6 @@ constexpr Entry kEntries[] = {
     own(Opcode::v_nop, nop, 0),
     own(Opcode::v_clrexcp, clrexcp, 0),
     own(Opcode::v_swap_b32, swap, 1),
-    own(Opcode::v_pk_mov_b32, pk_mov, 2),
 };
 
 }  // namespace
