@@ -80,7 +80,8 @@ struct StreamOptions {
   // Bit i of word i / 32: compute unit i may be used; empty: all. From gfx10 on, compute units come
   // in pairs, and a bit of either stands for both (hsa_amd_queue_cu_set_mask). HSA_CU_MASK, an
   // environment variable of ROCr, may disable some of them; Streams::describe() gives the mask in
-  // use. The constructor of Stream throws Error if no unit is left.
+  // use. The constructor of Stream throws Error if no unit is left, or if ROCr does not tell which
+  // are left (7.0).
   std::vector<uint32_t> cu_mask{};
   bool blocking = true;  // ordered against the default stream if that is legacy
 };
