@@ -19,6 +19,16 @@ namespace {
 // Smaller rings are a source of trouble on hardware (ROCm/ROCR-Runtime 348).
 constexpr uint32_t kSmallestRing = 256;
 
+// Empty if ROCr does not tell. ROCr 7.0 tells the mask of the queue's creation
+// (AqlQueue::SetCUMasking keeps no other).
+std::vector<uint32_t> cu_mask_of(const hsa_queue_t* queue, const Agent& agent) {
+  std::vector<uint32_t> mask((agent.properties().compute_units + 31) / 32);
+  if (hsa_amd_queue_cu_get_mask(queue, static_cast<uint32_t>(32 * mask.size()), mask.data()) !=
+      HSA_STATUS_SUCCESS)
+    mask.clear();
+  return mask;
+}
+
 void on_common_queue_error(hsa_status_t status, hsa_queue_t* queue, void* shared) {
   static_cast<SharedHsaQueue*>(shared)->fail(status, stopped_with(status, queue));
 }
@@ -82,18 +92,22 @@ struct HardwareQueue::Kept {
   bool is_one_of(const Session& of, const Agent& at, uint32_t size) const noexcept {
     return session == &of && agent.handle == at.handle().handle && packets == size;
   }
-  // Gives the queue the state of a new one. Returns false if ROCr refuses. The mask is that of all
-  // compute units, of which ROCr takes away what HSA_CU_MASK disables. It is set always, because
-  // ROCr 7.0 does not tell the mask that was set (AqlQueue::SetCUMasking). The priority comes last,
+  // Gives the queue the state of a new one. Returns false if ROCr refuses. The priority comes last,
   // because the driver maps the queue again then: a processor that has mapped it before need not
-  // see another value of its properties.
-  bool renew(const Agent& at) const {
+  // see another value of its properties. A mask that is the new queue's is left alone, because the
+  // driver may refuse any mask: for a queue under a debugger, or if HSA_CU_MASK divides a
+  // work-group processor.
+  bool renew(const Agent& at) {
     if (hsa_amd_profiling_set_profiler_enabled(queue, 1) != HSA_STATUS_SUCCESS) return false;
-    const std::vector<uint32_t> all((at.properties().compute_units + 31) / 32, ~0u);
-    const hsa_status_t masked =
-        hsa_amd_queue_cu_set_mask(queue, static_cast<uint32_t>(32 * all.size()), all.data());
-    if (masked != HSA_STATUS_SUCCESS && static_cast<int>(masked) != HSA_STATUS_CU_MASK_REDUCED)
-      return false;
+    if (has_mask || cu_mask_of(queue, at) != cu_mask) {
+      // All compute units, of which ROCr takes away what HSA_CU_MASK disables.
+      const std::vector<uint32_t> all((at.properties().compute_units + 31) / 32, ~0u);
+      const hsa_status_t status =
+          hsa_amd_queue_cu_set_mask(queue, static_cast<uint32_t>(32 * all.size()), all.data());
+      if (status != HSA_STATUS_SUCCESS && static_cast<int>(status) != HSA_STATUS_CU_MASK_REDUCED)
+        return false;
+      has_mask = false;
+    }
     return hsa_amd_queue_set_priority(queue, HSA_AMD_QUEUE_PRIORITY_NORMAL) == HSA_STATUS_SUCCESS;
   }
 
@@ -102,6 +116,8 @@ struct HardwareQueue::Kept {
   uint32_t packets = 0;
   hsa_queue_t* queue = nullptr;
   RingAccessChoice access;
+  std::vector<uint32_t> cu_mask;  // of the new queue
+  bool has_mask = false;          // the owner has set another
 
   // Protected by the mutex of All.
   bool is_listed = false;  // until the session destroys the queue
@@ -217,6 +233,7 @@ HardwareQueue::HardwareQueue(const Agent& agent, uint32_t packets, RingAccessMod
   }
   session_ = std::move(session);
   kept_ = kept;
+  kept->cu_mask = cu_mask_of(kept->queue, agent);
   kept->access = choose_ring_access(kept->queue, limits.pm4_emulation, wish);
   // Before the first packet: a processor that has mapped the queue may not see the change. HIP does
   // the same (CLR, rocdevice.cpp). Cost: one more write of the device for a packet with a signal.
@@ -226,6 +243,10 @@ HardwareQueue::HardwareQueue(const Agent& agent, uint32_t packets, RingAccessMod
 hsa_queue_t* HardwareQueue::handle() const noexcept { return kept_ ? kept_->queue : nullptr; }
 
 const RingAccessChoice& HardwareQueue::access() const noexcept { return kept_->access; }
+
+void HardwareQueue::note_cu_mask() noexcept {
+  if (kept_) kept_->has_mask = true;
+}
 
 void HardwareQueue::stop() noexcept {
   if (alive()) All::of_process().stop(*kept_);

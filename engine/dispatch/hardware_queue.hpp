@@ -8,7 +8,8 @@
 // mends that, but no version number tells whether a ROCr has it.
 //
 // A new use goes on at the indices of the last one. Profiling is enabled, the priority is normal
-// and the mask has all compute units, whatever the last use has set.
+// and the mask of compute units is that of the new queue, whatever the last use has set. Except:
+// under ROCr 7.0, which does not tell masks, one that is not announced by note_cu_mask() stays.
 //
 // An HSA queue that ROCr has reported an error for, or that stop() was called for, has no other
 // use. It runs nothing more, and keeps its ring and scratch until the Runtime ends.
@@ -17,7 +18,7 @@
 // thread.
 // Lifetime: the destructor waits for a running call of the error function, which is not called
 // later. In the child of a fork it does nothing.
-// Cost: the reuse of a queue takes two calls of the driver.
+// Cost: the reuse of a queue takes one call of the driver, or two if its mask has changed.
 #pragma once
 
 #include <hsa/hsa.h>
@@ -66,6 +67,8 @@ class HardwareQueue {
   hsa_queue_t* handle() const noexcept;
   // How its ring is accessed, and why. Requires a queue.
   const RingAccessChoice& access() const noexcept;
+  // The owner is about to set the mask of compute units.
+  void note_cu_mask() noexcept;
   // False after the end of the Runtime, and without a queue.
   bool alive() const noexcept { return session_ && session_->alive(); }
 

@@ -127,6 +127,7 @@ class QueueResources {
   static constexpr uint32_t kReclaimInPassing = 2;
 
   QueueResources(const Agent& agent, const QueueOptions& options, Parts parts);
+  void note_cu_mask() noexcept { queue_.note_cu_mask(); }  // before setting one
   // Without ROCr: the caller owns the signals, and there is no agent.
   QueueResources(const Parts& parts, std::span<const hsa_signal_t> signals,
                  const QueueOptions& options);

@@ -84,15 +84,16 @@ std::string set_cu_mask(hsa_queue_t* queue, const Agent& agent,
   if (!reduced)
     check(status, "hsa_amd_queue_cu_set_mask", text,
           "pass whole 32-bit words, one bit per compute unit, at least one of them set");
-  std::vector<uint32_t> told(used.size());
-  check(hsa_amd_queue_cu_get_mask(queue, bits, told.data()), "hsa_amd_queue_cu_get_mask", text);
-  if (reduced) {
+  if (reduced || std::getenv("HSA_CU_MASK") != nullptr) {
+    std::vector<uint32_t> told(used.size());
+    check(hsa_amd_queue_cu_get_mask(queue, bits, told.data()), "hsa_amd_queue_cu_get_mask", text);
+    if (!reduced && told != used)
+      refuse(ErrorCode::unavailable,
+             "HSA_CU_MASK is set, and this ROCr does not tell which compute units it leaves",
+             "unset HSA_CU_MASK, or give the stream no mask");
     used = std::move(told);
     if (is_empty(used))
       refuse(ErrorCode::argument, "HSA_CU_MASK disables all of these compute units", kNameOther);
-  } else if (told != used && std::getenv("HSA_CU_MASK") != nullptr) {
-    refuse(ErrorCode::unavailable, "this ROCr does not tell which of them HSA_CU_MASK disables",
-           "unset HSA_CU_MASK, or give the stream no mask");
   }
   if (used == asked) return text_of(used);
   return fmt::format("{}; asked for: {}{}{}{}", text_of(used), text_of(asked),

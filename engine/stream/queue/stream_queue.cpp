@@ -59,6 +59,7 @@ StreamQueue::StreamQueue(const Agent& agent, const StreamQueueOptions& options)
   if (options.priority != HSA_AMD_QUEUE_PRIORITY_NORMAL)
     check(hsa_amd_queue_set_priority(handle(), options.priority), "hsa_amd_queue_set_priority",
           "a priority other than normal");
+  if (!options.cu_mask.empty()) note_cu_mask();
   cu_mask_ = set_cu_mask(handle(), agent, options.cu_mask);
   require_profiling();  // before the streams' first packet: see HardwareQueue
 }

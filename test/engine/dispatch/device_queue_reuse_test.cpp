@@ -18,6 +18,7 @@
 #include <set>
 #include <vector>
 
+#include "test/engine/told_masks.hpp"
 #include "test/engine/units.hpp"
 #include "test/support/catch.hpp"
 #include "test/support/errors.hpp"
@@ -177,18 +178,20 @@ TEST_CASE_METHOD(ReusedQueues, "a reused HSA queue has the state of a new one", 
     Queue queue{gpu, kSmall};
     number = queue.handle()->id;
     // The program's own changes.
-    const uint32_t two = 0x3;
-    REQUIRE(hsa_amd_queue_cu_set_mask(queue.handle(), 32, &two) == HSA_STATUS_SUCCESS);
+    if (test::rocr_tells_masks(gpu)) {
+      const uint32_t two = 0x3;
+      REQUIRE(hsa_amd_queue_cu_set_mask(queue.handle(), 32, &two) == HSA_STATUS_SUCCESS);
+      CHECK(units.of(queue) == 2);
+    }
     REQUIRE(hsa_amd_queue_set_priority(queue.handle(), HSA_AMD_QUEUE_PRIORITY_LOW) ==
             HSA_STATUS_SUCCESS);
     REQUIRE(hsa_amd_profiling_set_profiler_enabled(queue.handle(), 0) == HSA_STATUS_SUCCESS);
-    CHECK(units.of(queue) == 2);
     CHECK(works(queue, 1));
   }
   const auto check_new = [&] {
     Queue queue{gpu, kSmall};
     CHECK(queue.handle()->id == number);
-    CHECK(units.of(queue) > 2);
+    CHECK(units.of(queue) > gpu.properties().compute_units / 2);
     CHECK(is_profiled(queue.handle()));
     CHECK(priorities[number] == HSA_AMD_QUEUE_PRIORITY_NORMAL);
     BatchSubmitter batch{queue, {.timing = Timing::each}};

@@ -1,5 +1,6 @@
 // Streams on a device.
 #include <dlfcn.h>
+#include <fmt/format.h>
 #include <hsa/hsa_ext_amd.h>
 #include <deque>
 #include <map>
@@ -11,10 +12,13 @@
 #include "test/engine/state_access.hpp"
 #include "test/engine/units.hpp"
 #include "test/support/catch.hpp"
+#include "test/support/errors.hpp"
 #include "test/support/on_device.hpp"
+#include "test/support/text.hpp"
 
 using namespace uptempo;
 using namespace std::chrono_literals;
+using test::contains;
 using test::hardware_queue;
 
 namespace {
@@ -99,7 +103,7 @@ TEST_CASE("priority and mask reach the queue", "[device][stream]") {
   CHECK(priorities.at(hardware_queue(patient)) == HSA_AMD_QUEUE_PRIORITY_LOW);
   test::ComputeUnits units(device.gpu);
   CHECK(units.of(masked) == 2);
-  CHECK(units.of(ordinary) > 2);
+  CHECK(units.of(ordinary) > device.gpu.properties().compute_units / 2);
   PinnedBuffer<uint32_t> values(device.gpu, 64);
   for (Stream* stream : {&ordinary, &urgent, &patient, &masked}) {
     for (uint32_t& value : values) value = 1;
@@ -108,6 +112,27 @@ TEST_CASE("priority and mask reach the queue", "[device][stream]") {
     for (const uint32_t value : values) REQUIRE(value == 7);
   }
   CHECK_THROWS_AS(Stream(streams, {.cu_mask = {0}}), Error);
+}
+
+TEST_CASE("a mask beyond the last compute unit is cut, and refused if nothing is left",
+          "[device][stream]") {
+  StreamDevice device;
+  Streams streams(device.gpu);
+  const uint32_t units = device.gpu.properties().compute_units;
+  // The word of the last units, whole, and one more.
+  std::vector<uint32_t> mask(units / 32 + 2);
+  mask[units / 32] = mask[units / 32 + 1] = 0xffffffff;
+  uint32_t last = 0;
+  for (uint32_t unit = units / 32 * 32; unit < units; ++unit) last |= 1u << (unit % 32);
+  if (last != 0) {
+    Stream cut(streams, {.cu_mask = mask});
+    CHECK(test::ComputeUnits(device.gpu).of(cut) == units % 32);
+    CHECK(contains(streams.describe(), fmt::format("0x{:08x} 0x00000000; asked for: ", last)));
+    CHECK(contains(streams.describe(), ", the agent has no more"));
+  }
+  mask[units / 32] = 0;
+  const std::string error = test::error_of<Error>([&] { Stream(streams, {.cu_mask = mask}); });
+  CHECK(contains(error, fmt::format("has {} compute units", units)));
 }
 
 TEST_CASE("timed events report the device time of the work between them",
