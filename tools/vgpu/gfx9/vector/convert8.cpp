@@ -71,23 +71,15 @@ const Op* narrow_stochastically(const Op& op, Wave& wave) {
   });
 }
 
-constexpr Entry own(Opcode opcode, Handler handler) {
-  Entry entry;
-  entry.opcode = opcode;
-  entry.own = handler;
-  entry.sources = 2;
-  return entry;
-}
-
 constexpr Entry kEntries[] = {
     scalar_op<F32(U32)>(Opcode::v_cvt_f32_fp8, [](u32 x) { return widened<kFp8>(x); }),
     scalar_op<F32(U32)>(Opcode::v_cvt_f32_bf8, [](u32 x) { return widened<kBf8>(x); }),
     scalar_op<U64(U32)>(Opcode::v_cvt_pk_f32_fp8, [](u32 x) { return widened_pair<kFp8>(x); }),
     scalar_op<U64(U32)>(Opcode::v_cvt_pk_f32_bf8, [](u32 x) { return widened_pair<kBf8>(x); }),
-    own(Opcode::v_cvt_pk_fp8_f32, &narrow_pair<kFp8>),
-    own(Opcode::v_cvt_pk_bf8_f32, &narrow_pair<kBf8>),
-    own(Opcode::v_cvt_sr_fp8_f32, &narrow_stochastically<kFp8>),
-    own(Opcode::v_cvt_sr_bf8_f32, &narrow_stochastically<kBf8>),
+    own(Opcode::v_cvt_pk_fp8_f32, &narrow_pair<kFp8>, 2),
+    own(Opcode::v_cvt_pk_bf8_f32, &narrow_pair<kBf8>, 2),
+    own(Opcode::v_cvt_sr_fp8_f32, &narrow_stochastically<kFp8>, 2),
+    own(Opcode::v_cvt_sr_bf8_f32, &narrow_stochastically<kBf8>, 2),
 };
 
 }  // namespace

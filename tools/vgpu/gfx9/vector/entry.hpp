@@ -114,6 +114,15 @@ struct Entry {
   unsigned flags = 0;
 };
 
+// An instruction whose handler executes every form.
+constexpr Entry own(Opcode opcode, Handler handler, uint8_t sources) noexcept {
+  Entry entry;
+  entry.opcode = opcode;
+  entry.own = handler;
+  entry.sources = sources;
+  return entry;
+}
+
 // The MODE bits that affect an instruction on these types, and the setting of compute kernels:
 // nearest even, denormals kept.
 constexpr uint32_t mode_mask(Type type) noexcept {

@@ -1,4 +1,5 @@
-// Float32 arithmetic: single, packed with their moves (gfx90a), and mixed with float16 (v_mad_mix, v_fma_mix).
+// Float32 arithmetic: single, packed with the move of pairs (gfx90a), and mixed with float16
+// (v_mad_mix, v_fma_mix).
 #include "gfx9/vector/targets.hpp"
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "gfx9/vector/float32.cpp"
@@ -41,14 +42,6 @@ const Op* pk_mov(const Op& op, Wave& wave) {
     store<false>(d, high, exec, to + kLanes, lane);
   }
   return next(op);
-}
-
-constexpr Entry own(Opcode opcode, Handler handler, uint8_t sources) {
-  Entry e;
-  e.opcode = opcode;
-  e.own = handler;
-  e.sources = sources;
-  return e;
 }
 
 constexpr Entry mixed(Entry e, Packing packing) {

@@ -52,14 +52,6 @@ const Op* swap(const Op& op, Wave& wave) {
   return next(op);
 }
 
-constexpr Entry own(Opcode opcode, Handler handler, uint8_t sources) {
-  Entry e;
-  e.opcode = opcode;
-  e.own = handler;
-  e.sources = sources;
-  return e;
-}
-
 constexpr Entry kEntries[] = {
     own(Opcode::v_readfirstlane_b32, readfirstlane, 1),
     own(Opcode::v_readlane_b32, readlane, 2),
