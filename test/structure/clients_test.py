@@ -80,7 +80,7 @@ class Clients(unittest.TestCase):
 
 
 class Suites(unittest.TestCase):
-    """What --suites refuses. /bin/true stands for a launcher that exists."""
+    """Refusals of --suites. /bin/true stands for a launcher that exists."""
 
     def refused(self, *arguments, **variables):
         environment = {name: value for name, value in os.environ.items() if not name.startswith("UPTEMPO_")}
@@ -109,11 +109,15 @@ class Suites(unittest.TestCase):
         self.assertIn("--every selects tests of --suites.", self.refused("--every", "2"))
 
     def test_another_mode_beside_it(self):
-        self.assertIn("--suites has neither --list nor --quick.", self.refused("--suites", "--quick"))
+        self.assertIn("--suites does not combine with --quick.", self.refused("--suites", "--quick"))
+        self.assertIn("--times does not combine with --suites.", self.refused("--suites", "--times"))
+
+    def test_an_unknown_target(self):
+        self.assertIn("invalid choice: 'gfx9o'", self.refused("--suites", "--target", "gfx9o"))
 
 
 class Share(unittest.TestCase):
-    """Which tests --every takes."""
+    """The tests that --every takes."""
 
     TESTS = [f"unit/test_one.py::test_many[{one}/2]" for one in range(100)]
     TESTS += [f"unit/test_two.py::test_{one}" for one in range(10)]
@@ -137,7 +141,7 @@ class Share(unittest.TestCase):
 
 
 class Reports(unittest.TestCase):
-    """What is read from pytest's report."""
+    """Results, from pytest's report."""
 
     REPORT = """<testsuites><testsuite>
       <testcase classname="unit.language.test_core" name="test_add[1]"/>
@@ -161,7 +165,7 @@ class Reports(unittest.TestCase):
         self.assertIn("wrong", result.failed[0][1])
 
     def test_a_known_cause_excuses_its_test_alone(self):
-        result = self.read({"test_core.py::test_add*": "no such instruction"})
+        result = self.read({"gfx90a test_core.py::test_add*": "no such instruction", "gfx942 *": "none"})
         self.assertEqual(result.known, [("test_core.py::test_add[2]", "no such instruction")])
         self.assertEqual([test for test, _ in result.failed], ["test_ops.py::TestOps::test_mul"])
         self.assertIn(", 1 failed: no such instruction", result.line("client 1.0"))

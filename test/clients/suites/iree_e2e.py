@@ -12,6 +12,8 @@ import pytest
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = pathlib.Path(os.environ["UPTEMPO_IREE"])
+
+
 def words(block, key):
     """The quoted words after a key of a CMake call."""
     found = re.search(rf"^\s*{key}\n((?:\s*\".*\"\n)+)", block, re.M)

@@ -26,8 +26,9 @@ class Suite:
     modules: tuple = ()  # folders of the checkout from which the tests import modules
     environment: dict = dataclasses.field(default_factory=dict)
     needs_torch: bool = False
-    # Tests that fail or are not run, by pattern: the cause, which is not the device's.
+    # Tests that fail, by a pattern of the target and file::test: the cause, which is not the device's.
     failing: dict = dataclasses.field(default_factory=dict)
+    # Tests that take more than TEST_SECONDS, by a pattern of file::test.
     left_out: dict = dataclasses.field(default_factory=dict)
 
 
@@ -38,13 +39,23 @@ SUITES = {
         folder="python/test",
         plugins=("triton_device",),
         needs_torch=True,
+        failing={
+            # The plugin copies the CPU's tensors, too, and the CPU's PyTorch pins no memory.
+            "* test_core.py::test_pointer_arguments[[]cpu*": "needs a PyTorch for GPUs",
+            # -0.0306 is what is left of terms up to 2,482, with the numbers of the CPU's generator.
+            "gfx942 test_core.py::test_scaled_dot[[]32-64-128-True-False-False-e4m3-fp16-4-*": "rounding",
+        },
+        left_out={
+            "test_core.py::test_load_store_same_ptr": "1,000 launches of 65,536 workgroups",
+            "test_conversions.py::test_typeconvert_downcast[[]*": "4 billion values each",
+        },
     ),
     "iree": Suite(
         "iree-org/iree",
         (str(HERE / "iree_e2e.py"),),
         failing={
-            "*[[]linalg_ext_ops/topk_v2.mlir]": "a race between waves of IREE's kernel, which --check races names",
-            "*[[]rocm_specific/wmma_matmul_f16.mlir]": "WMMA instructions, which gfx9 does not have",
+            "* *[[]linalg_ext_ops/topk_v2.mlir]": "a race between waves of IREE's kernel, which --check races names",
+            "* *[[]rocm_specific/wmma_matmul_f16.mlir]": "WMMA instructions, which gfx9 does not have",
         },
     ),
     "quadrants": Suite(
@@ -60,10 +71,10 @@ SUITES = {
         ("test/backend/test_ops.py", "test/backend/test_dtype.py", "test/backend/test_jit.py"),
         needs_torch=True,
         failing={
-            "test_ops.py::TestOps::test_clip": "PyTorch 2.14 has another gradient at the bounds of clip",
-            "test_ops.py::TestOps::test_pad_replicate_mode": "PyTorch 2.14 does not pad to an empty tensor",
+            "* test_ops.py::TestOps::test_clip": "PyTorch 2.14 has another gradient at the bounds of clip",
+            "* test_ops.py::TestOps::test_pad_replicate_mode": "PyTorch 2.14 does not pad to an empty tensor",
             # codegen/opt/tc.py, get_amd: it knows no gfx90a, and looks for gfx942:sramecc+:xnack-
-            "test_ops.py::TestOps::test_gemm_fp16": "tinygrad takes RDNA 3's matrix instructions",
+            "* test_ops.py::TestOps::test_gemm_fp16": "tinygrad takes RDNA 3's matrix instructions",
         },
     ),
 }
@@ -126,7 +137,8 @@ def name_of(case):
     """A test's name in a report: file::test[parameters], without folders."""
     # A module that cannot be imported has no class name.
     parts = (case.get("classname") or case.get("name")).split(".")
-    module = next((place for place, part in enumerate(parts) if part.startswith("test_")), len(parts) - 1)
+    modules = [place for place, part in enumerate(parts) if part.startswith("test_")]
+    module = modules[-1] if modules else len(parts) - 1
     own = [case.get("name")] if case.get("classname") else []
     return "::".join([f"{parts[module]}.py", *parts[module + 1 :], *own])
 
@@ -139,7 +151,8 @@ def read(report, suite, result):
         fault = next((one for one in case if one.tag in ("failure", "error")), None)
         test = name_of(case)
         if fault is not None:
-            cause = next((suite.failing[one] for one in suite.failing if fnmatch.fnmatchcase(test, one)), None)
+            named = f"{result.target} {test}"
+            cause = next((suite.failing[one] for one in suite.failing if fnmatch.fnmatchcase(named, one)), None)
             text = f"{fault.get('message') or ''}\n{fault.text or ''}"
             if cause:
                 result.known.append((test, cause))
@@ -156,13 +169,15 @@ def run(name, target, launcher, environment, jobs, every, output):
     it, which runs a command."""
     suite, folder = SUITES[name], checkout(name)
     environment = {**environment, **suite.environment, "UPTEMPO_EVERY": str(every), "UPTEMPO_TARGET": target}
+    environment[variable(name)] = str(folder)
     environment["UPTEMPO_LEFT_OUT"] = "\n".join(suite.left_out)
     environment["PYTHONPATH"] = ":".join(str(one) for one in (HERE, *(folder / one for one in suite.modules)))
     started = time.monotonic()
     with tempfile.TemporaryDirectory() as reports:
         report = pathlib.Path(reports) / "report.xml"
         command = [launcher, "--device", target, "--", "python", "-m", "pytest", "-q", "--tb=short"]
-        command += ["-n", str(jobs), "--timeout", str(TEST_SECONDS), f"--junitxml={report}"]
+        # A thread ends a worker whose kernel hangs; a signal's handler would wait for the call of HIP.
+        command += ["-n", str(jobs), f"--timeout={TEST_SECONDS}", "--timeout-method=thread", f"--junitxml={report}"]
         for plugin in ("every", *suite.plugins):
             command += ["-p", plugin]
         command += suite.tests

@@ -5,9 +5,10 @@ Triton's tests keep their data in PyTorch's tensors on the device "cuda". PyTorc
 HIP 7, and Debian's knows the CPU alone. So a test's tensors stay in host memory, and around each
 launch their storages are copied to the device and back:
 
-  * "cuda" in a call of PyTorch means "cpu";
+  * "cuda" in a call of PyTorch means "cpu"; as gfx90a, factors of a matrix product lose their
+    denormals before the CPU multiplies them, as on that GPU, with which a test compares;
   * the few functions of torch.cuda that the tests call answer for device 0;
-  * the driver is Triton's, except for what it would ask of torch.cuda;
+  * the driver is that of ../triton/device.py, Triton's but for what it would ask of torch.cuda;
   * the launcher is Triton's, with addresses of device memory in the tensors' place.
 
 A storage has one copy for all of its views, so that arguments which overlap do so on the device, too.
@@ -18,25 +19,23 @@ can use it.
 import contextlib
 import copy
 import ctypes
+import pathlib
+import sys
 import types
 
 import pytest
 import torch
 import triton
 from torch.overrides import TorchFunctionMode
-from triton.backends.amd.driver import HIPDriver, HIPLauncher, HIPUtils
+from triton.backends.amd.driver import HIPDriver, HIPLauncher
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "triton"))
+import device
+from device import check, hip
 
 TO_DEVICE, TO_HOST = 1, 2  # hipMemcpyKind
 
 MATRIX_PRODUCTS = torch.matmul, torch.Tensor.matmul, torch.Tensor.__matmul__, torch.mm, torch.bmm
-
-hip = ctypes.CDLL("libamdhip64.so")
-hip.hipGetErrorString.restype = ctypes.c_char_p
-
-
-def check(status):
-    if status != 0:
-        raise RuntimeError(hip.hipGetErrorString(status).decode())
 
 
 class Address:
@@ -78,8 +77,8 @@ class Copies:
         return self.of_storage[host][1].value or 0
 
     def copy_back(self):
-        """hipMemcpy waits for the kernel, which is in the same stream."""
-        check(hip.hipDeviceSynchronize())
+        check(hip.hipDeviceSynchronize())  # with the kernel's error
+        ctypes.CDLL(None).fflush(None)  # what it printed, into the test's file
         for host, (storage, device) in self.of_storage.items():
             check(hip.hipMemcpy(ctypes.c_void_p(host), device, ctypes.c_size_t(storage.nbytes()), TO_HOST))
 
@@ -105,31 +104,10 @@ class Launcher(HIPLauncher):
         self.launch = launch_with_copies
 
 
-class Driver(HIPDriver):
-    """One device, and HIP's null stream."""
-
+class Driver(device.Driver):
     def __init__(self):
-        self.utils = HIPUtils()  # compiles Triton's driver.c: needs a C compiler and Python.h
+        super().__init__()
         self.launcher_cls = Launcher
-
-    @staticmethod
-    def is_active():
-        return True
-
-    def get_current_device(self):
-        return 0
-
-    def set_current_device(self, device):
-        pass
-
-    def get_current_stream(self, device):
-        return 0
-
-    def get_device_interface(self):
-        return torch.cpu
-
-    def get_active_torch_device(self):
-        return torch.device("cpu")
 
 
 def on_host(value):
@@ -163,13 +141,14 @@ def answer_for_torch(driver):
     units = driver.utils.get_device_properties(0)["multiprocessor_count"]
     torch.cuda.get_device_capability = lambda device=None: capability
     torch.cuda.get_device_properties = lambda device=None: types.SimpleNamespace(multi_processor_count=units)
+    torch.version.hip = "6.4"  # some tests are skipped on AMD GPUs by this
     torch.cuda.current_device = lambda: 0
     torch.cuda.device = lambda device: contextlib.nullcontext()
     torch.cuda.synchronize = lambda device=None: None  # a launch waits for its kernel
 
 
 def pytest_configure():
-    HIPDriver.is_active = Driver.is_active
+    HIPDriver.is_active = staticmethod(lambda: True)  # it asks torch.cuda
     driver = Driver()
     triton.runtime.driver.set_active(driver)
     answer_for_torch(driver)
