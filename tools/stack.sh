@@ -80,6 +80,9 @@ find "$next" -type f -printf '%P\0' |
 find "$tree" -mindepth 1 -maxdepth 1 ! -name 'build*' -exec rm -rf {} +
 find "$next" -mindepth 1 -maxdepth 1 -exec mv -t "$tree" {} +
 rmdir "$next"
+# tools/format and the stages mutants and wheel ask git for the tree's files.
+git -C "$tree" init --quiet
+git -C "$tree" add --all
 
 echo "tools/check --stack: running tools/check $* in $root"
 in_root "$root" bash -c 'cd /src/uptempo && exec tools/check "$@"' tools/check "$@"
