@@ -90,7 +90,7 @@ TEST_CASE("a caller's signal may be destroyed before the stream's work has used 
   for (const Signal& other : others) CHECK(hsa_signal_load_scacquire(other.handle()) == 1);
 }
 
-TEST_CASE("priority and mask reach the queue", "[device][stream]") {
+TEST_CASE("priority and mask reach the queue", "[device][stream][placement]") {
   StreamDevice device;
   priorities.clear();  // of queues of earlier tests, whose addresses may be used again
   Streams streams(device.gpu);
@@ -115,7 +115,7 @@ TEST_CASE("priority and mask reach the queue", "[device][stream]") {
 }
 
 TEST_CASE("a mask beyond the last compute unit is cut, and refused if nothing is left",
-          "[device][stream]") {
+          "[device][stream][placement]") {
   StreamDevice device;
   Streams streams(device.gpu);
   const uint32_t units = device.gpu.properties().compute_units;
