@@ -69,8 +69,8 @@ inline uint32_t epoch_packets(const QueueOptions& queue, uint32_t asked) noexcep
 }
 
 // Sets the queue's mask of compute units, and returns a description of the one in use. Empty:
-// leaves it as it is. Throws Error if ROCr refuses the mask, if no compute unit is left, and if ROCr
-// does not tell what HSA_CU_MASK leaves.
+// leaves it as it is. Throws Error if ROCr refuses the mask, if no compute unit is left, and if
+// ROCr does not tell what HSA_CU_MASK leaves.
 std::string set_cu_mask(hsa_queue_t* queue, const Agent& agent, const std::vector<uint32_t>& asked);
 
 class StreamQueue final : public QueueResources {
