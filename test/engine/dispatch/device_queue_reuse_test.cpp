@@ -18,6 +18,7 @@
 #include <set>
 #include <vector>
 
+#include "test/engine/state_access.hpp"
 #include "test/engine/told_masks.hpp"
 #include "test/engine/units.hpp"
 #include "test/support/catch.hpp"
@@ -36,6 +37,10 @@ using uptempo::test::OnDevice;
 
 std::set<uint64_t> destroyed, inactivated;                // numbers of queues
 std::map<uint64_t, hsa_amd_queue_priority_t> priorities;  // the last that was set
+
+// As in ROCr 7.0, hsa_amd_queue_cu_get_mask() tells what it told first for a queue.
+bool tells_first_mask = false;
+std::map<uint64_t, std::vector<uint32_t>> first_masks;
 
 template <typename Function>
 Function rocr(const char* name) {
@@ -98,6 +103,15 @@ extern "C" hsa_status_t hsa_queue_inactivate(hsa_queue_t* queue) {
   static const auto real = rocr<decltype(&hsa_queue_inactivate)>("hsa_queue_inactivate");
   inactivated.insert(queue->id);
   return real(queue);
+}
+extern "C" hsa_status_t hsa_amd_queue_cu_get_mask(const hsa_queue_t* queue, uint32_t bits,
+                                                  uint32_t* mask) {
+  static const auto real = rocr<decltype(&hsa_amd_queue_cu_get_mask)>("hsa_amd_queue_cu_get_mask");
+  const hsa_status_t status = real(queue, bits, mask);
+  if (!tells_first_mask || status != HSA_STATUS_SUCCESS) return status;
+  const auto& first = first_masks.try_emplace(queue->id, mask, mask + bits / 32).first->second;
+  std::ranges::copy(first, mask);
+  return status;
 }
 extern "C" hsa_status_t hsa_amd_queue_set_priority(hsa_queue_t* queue,
                                                    hsa_amd_queue_priority_t priority) {
@@ -210,6 +224,25 @@ TEST_CASE_METHOD(ReusedQueues, "a reused HSA queue has the state of a new one", 
     CHECK(priorities[number] == HSA_AMD_QUEUE_PRIORITY_HIGH);
   }
   check_new();
+}
+
+TEST_CASE_METHOD(ReusedQueues, "a stream's mask does not outlive it if ROCr does not tell masks",
+                 "[reuse]") {
+  tells_first_mask = true;
+  uint64_t number = 0;
+  {
+    Streams streams{gpu, {.queue = kSmall}};
+    Stream masked{streams, {.cu_mask = {0x3}}};
+    CHECK(units.of(masked) == 2);
+    CHECK(contains(streams.describe(), "compute units: 0x00000003\n"));
+    number = test::hardware_queue(masked)->id;
+  }
+  {
+    Queue queue{gpu, kSmall};
+    CHECK(queue.handle()->id == number);
+    CHECK(units.of(queue) > gpu.properties().compute_units / 2);
+  }
+  tells_first_mask = false;
 }
 
 TEST_CASE_METHOD(ReusedQueues, "an HSA queue that failed is not used again", "[reuse]") {
