@@ -23,6 +23,7 @@ int main() {
   CHECK(hipStreamCreate(&stream));
   CHECK(hipStreamBeginCapture(stream, hipStreamCaptureModeGlobal));
   for (int step = 0; step < kSteps; ++step) add_one<<<kValues / 256, 256, 0, stream>>>(values);
+  CHECK(hipGetLastError());
   hipGraph_t graph;
   hipGraphExec_t executable;
   CHECK(hipStreamEndCapture(stream, &graph));
